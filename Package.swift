@@ -1,0 +1,83 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Every module is built the same way. Warnings are errors; C types cannot leave the module that wraps their library,
+// because an import is internal unless it says otherwise.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+// Modules import downwards only; ARCHITECTURE.md draws it.
+func module(_ name: String, uses dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+func program(_ name: String, uses dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+func tests(_ name: String, uses dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: house)
+}
+// Debian packages with a reason each: packages.txt.
+func library(_ name: String, pkgConfig: String? = nil, apt: [String] = []) -> Target {
+    .systemLibrary(name: name, pkgConfig: pkgConfig, providers: apt.isEmpty ? [] : [.apt(apt)])
+}
+
+let package = Package(
+    name: "rushes",
+    products: [
+        .executable(name: "rushes", targets: ["rushes"]),
+        .executable(name: "rushes-media", targets: ["rushes-media"]),
+    ],
+    targets: [
+        // C libraries. Each has exactly one importer.
+        library("CCrypto", pkgConfig: "libcrypto", apt: ["libssl-dev"]),
+        library("CFiles"),
+        library("CProcesses"),
+        library("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
+        library("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
+        library("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: ["libmicrohttpd-dev"]),
+        library(
+            "CFFmpeg", pkgConfig: "libavformat libavcodec libavfilter libswscale libswresample libavutil",
+            apt: ["libavformat-dev", "libavcodec-dev", "libavfilter-dev", "libswscale-dev", "libswresample-dev"]),
+        library("CTurboJPEG", pkgConfig: "libturbojpeg", apt: ["libturbojpeg0-dev"]),
+        library("CHEIF", pkgConfig: "libheif", apt: ["libheif-dev"]),
+        library("CRaw", apt: ["libraw-dev"]),
+        library("CLittleCMS", pkgConfig: "lcms2", apt: ["liblcms2-dev"]),
+
+        // Shared words, no I/O.
+        module("Vocabulary"),
+
+        // One thing each, no domain.
+        module("Digests", uses: ["CCrypto"]),
+        module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
+        module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
+        module("Processes", uses: ["Vocabulary", "Files", "CProcesses"]),
+        module("Curl", uses: ["Vocabulary", "CCurl"]),
+        module("HTTPServer", uses: ["Vocabulary", "CMicrohttpd"]),
+        module("FFmpeg", uses: ["Vocabulary", "CFFmpeg"]),
+
+        // Media: knows no queue and no network.
+        module("Transcode", uses: ["Vocabulary", "FFmpeg"]),
+        module("Thumbs", uses: ["Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS"]),
+        module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
+
+        // The two sides. They meet in Vocabulary.
+        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
+        module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
+
+        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "MediaJobs", "Ingest", "Backend"]),
+        program("rushes-media", uses: ["Vocabulary", "Digests", "Processes", "Transcode", "Thumbs"]),
+
+        tests("VocabularyTests", uses: ["Vocabulary"]),
+        tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
+        tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
+        tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
+        tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary"]),
+        tests("BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests("PipelineTests", uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+    ]
+)

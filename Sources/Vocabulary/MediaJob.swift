@@ -1,0 +1,271 @@
+/// Work on one file for `rushes-media`. The worker is given the file's descriptor, never its path.
+public struct MediaJob: Codable, Sendable, Equatable {
+    public enum Work: Codable, Sendable, Equatable {
+        case probe
+        /// A video's outputs from one decode.
+        case transcode(TranscodeSettings)
+        /// Stills of a photo, an animation or a video.
+        case thumb(ThumbSettings)
+    }
+
+    public var id: Int
+    /// The name by which people know the file: for messages only, never believed.
+    public var file: String
+    public var work: Work
+    public var limits: MediaLimits
+
+    public init(id: Int, file: String, work: Work, limits: MediaLimits) {
+        self.id = id
+        self.file = file
+        self.work = work
+        self.limits = limits
+    }
+}
+
+/// What is wanted of a video.
+public struct TranscodeSettings: Codable, Sendable, Equatable {
+    /// Names of outputs, each made at most once: `1080p`, `720p`, `480p` and `poster`.
+    public var outputs: [OutputName]
+    /// An x264 preset.
+    public var preset: String
+    /// x264's constant rate factor, 0 to 51.
+    public var crf: Double
+    /// Long side of the poster in pixels; never enlarged.
+    public var posterSize: Int
+    /// Threads for decoder and encoder; 0 lets each library choose.
+    public var threads: Int
+
+    public init(
+        outputs: [OutputName], preset: String = "veryfast", crf: Double = 21, posterSize: Int = 1920, threads: Int = 0
+    ) {
+        self.outputs = outputs
+        self.preset = preset
+        self.crf = crf
+        self.posterSize = posterSize
+        self.threads = threads
+    }
+}
+
+/// What is wanted of a photo: one JPEG for each size.
+public struct ThumbSettings: Codable, Sendable, Equatable {
+    /// Long sides in pixels, each with its output's name; never enlarged.
+    public var sizes: [Int]
+    /// JPEG quality, 1 to 100.
+    public var quality: Int
+
+    public init(sizes: [Int], quality: Int = 82) {
+        self.sizes = sizes
+        self.quality = quality
+    }
+    /// The output for a size is named by the size: `512`.
+    public static func name(of size: Int) -> OutputName { OutputName(String(size)) }
+}
+
+/// Bounds on one job.
+public struct MediaLimits: Codable, Sendable, Equatable {
+    /// A fixed bound: more is `too-large`, a verdict on the file.
+    public var pixelCountMax: Int
+    /// Bytes that decoding may take: more is `over-budget`, which is no verdict.
+    public var memoryBytes: Int
+    /// Seconds of media: more is `too-long`.
+    public var durationMax: Double
+    /// Bytes of one output.
+    public var outputBytesMax: Int
+
+    public init(
+        pixelCountMax: Int = 512_000_000, memoryBytes: Int = 4 << 30, durationMax: Double = 24 * 3600,
+        outputBytesMax: Int = 64 << 30
+    ) {
+        self.pixelCountMax = pixelCountMax
+        self.memoryBytes = memoryBytes
+        self.durationMax = durationMax
+        self.outputBytesMax = outputBytesMax
+    }
+}
+
+/// The name of something made from an item, unique among its role's: `1080p`, `poster`, `512`.
+public struct OutputName: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+    public init(_ name: String) { rawValue = name }
+    public var description: String { rawValue }
+    public init(from decoder: any Decoder) throws {
+        rawValue = try decoder.singleValueContainer().decode(String.self)
+    }
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rawValue)
+    }
+
+    public static let rendition1080 = OutputName("1080p")
+    public static let poster = OutputName("poster")
+}
+
+/// An output that is whole: what the worker says of it when it is done with the descriptor.
+public struct SealedOutput: Codable, Sendable, Equatable {
+    public var name: OutputName
+    public var role: FileRole
+    public var contentType: String
+    public var bytes: Int
+    public var sha256: SHA256Digest
+    /// Pixels.
+    public var width: Int?
+    public var height: Int?
+    /// Seconds.
+    public var duration: Double?
+
+    public init(
+        name: OutputName, role: FileRole, contentType: String, bytes: Int, sha256: SHA256Digest, width: Int? = nil,
+        height: Int? = nil, duration: Double? = nil
+    ) {
+        self.name = name
+        self.role = role
+        self.contentType = contentType
+        self.bytes = bytes
+        self.sha256 = sha256
+        self.width = width
+        self.height = height
+        self.duration = duration
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case name, role, bytes, sha256, width, height
+        case contentType = "content_type"
+        case duration = "duration_s"
+    }
+}
+
+/// The answer of `transcode`, as `--json` prints it.
+public struct TranscodeReport: Codable, Sendable, Equatable {
+    public enum Outcome: String, Codable, Sendable { case encoded, remuxed, reject }
+
+    public var outcome: Outcome
+    public var width: Int?
+    public var height: Int?
+    /// Seconds.
+    public var duration: Double?
+    public var frames: Int?
+    /// Separately encoded stretches; 1 where the encoder ran through.
+    public var segments: Int
+    public var warnings: [MediaWarning]
+    public var reason: Reason?
+
+    public init(
+        outcome: Outcome, width: Int? = nil, height: Int? = nil, duration: Double? = nil, frames: Int? = nil,
+        segments: Int = 1, warnings: [MediaWarning] = [], reason: Reason? = nil
+    ) {
+        self.outcome = outcome
+        self.width = width
+        self.height = height
+        self.duration = duration
+        self.frames = frames
+        self.segments = segments
+        self.warnings = warnings
+        self.reason = reason
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case outcome, width, height, frames, segments, warnings, reason
+        case duration = "duration_s"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(outcome, forKey: .outcome)
+        try container.encode(width, forKey: .width)
+        try container.encode(height, forKey: .height)
+        try container.encode(duration, forKey: .duration)
+        try container.encode(frames, forKey: .frames)
+        try container.encode(segments, forKey: .segments)
+        try container.encode(warnings, forKey: .warnings)
+        try container.encode(reason, forKey: .reason)
+    }
+}
+
+/// The answer of `thumb`, as `--json` prints it.
+public struct ThumbReport: Codable, Sendable, Equatable {
+    public enum Outcome: String, Codable, Sendable { case made, reject }
+
+    public var outcome: Outcome
+    /// Pixels of the largest one.
+    public var width: Int?
+    public var height: Int?
+    public var warnings: [MediaWarning]
+    public var reason: Reason?
+
+    public init(
+        outcome: Outcome, width: Int? = nil, height: Int? = nil, warnings: [MediaWarning] = [], reason: Reason? = nil
+    ) {
+        self.outcome = outcome
+        self.width = width
+        self.height = height
+        self.warnings = warnings
+        self.reason = reason
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(outcome, forKey: .outcome)
+        try container.encode(width, forKey: .width)
+        try container.encode(height, forKey: .height)
+        try container.encode(warnings, forKey: .warnings)
+        try container.encode(reason, forKey: .reason)
+    }
+}
+
+/// What a job came to.
+public enum MediaResult: Codable, Sendable, Equatable {
+    case probe(ProbeReport)
+    case transcode(TranscodeReport)
+    case thumb(ThumbReport)
+}
+
+/// How far a job is.
+public struct MediaProgress: Codable, Sendable, Equatable {
+    /// 0 to 1, never back.
+    public var fraction: Double
+    public var frames: Int
+    public init(fraction: Double, frames: Int) {
+        self.fraction = fraction
+        self.frames = frames
+    }
+}
+
+/// Parent to worker: one JSON message a packet, with its descriptor in the same packet.
+public enum WorkerOrder: Codable, Sendable, Equatable {
+    /// With the input's descriptor.
+    case job(MediaJob)
+    /// The output that was asked for, with its descriptor, open for reading and writing.
+    case file(job: Int, name: OutputName)
+    /// The sealed output is durable on the parent's side.
+    case stored(job: Int, name: OutputName)
+    case cancel(job: Int)
+}
+
+/// Worker to parent.
+public enum WorkerAnswer: Codable, Sendable, Equatable {
+    /// Sent once, when the worker can take jobs.
+    case hello(version: Int)
+    case need(job: Int, name: OutputName)
+    case sealed(job: Int, output: SealedOutput)
+    case progress(job: Int, MediaProgress)
+    case result(job: Int, MediaResult)
+    case failure(job: Int, Failure)
+}
+
+public enum MediaProtocol {
+    public static let version = 1
+    /// Bytes of one message.
+    public static let messageBytesMax = 64 << 10
+}
+
+/// The worker's side of getting outputs opened and stored, as the media modules see it.
+public protocol OutputSink: AnyObject {
+    /// - Returns: a descriptor open for reading and writing, empty, owned by the sink until it is sealed.
+    func open(_ name: OutputName) throws(Failure) -> Int32
+    /// The output is whole: hash it, report it, wait until it is stored.
+    func seal(_ name: OutputName, role: FileRole, contentType: String, width: Int?, height: Int?, duration: Double?)
+        throws(Failure)
+    /// Called often; the sink decides how often to say so. Throws `cancelled` when the job is to stop.
+    func progress(_ progress: MediaProgress) throws(Failure)
+}
