@@ -76,8 +76,11 @@ let package = Package(
         tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
         tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary"]),
-        tests("BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests(
+            "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
-        tests("PipelineTests", uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests(
+            "PipelineTests",
+            uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
     ]
 )

@@ -16,7 +16,8 @@ final class ScratchFolder {
 }
 
 @Suite struct FilesTests {
-    let scratch = try! ScratchFolder()
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
 
     @Test func aDraftIsWholeUnderItsNameAfterCommitAndGoneOtherwise() throws {
         let path = scratch.path + "/whole"
@@ -98,7 +99,8 @@ final class ScratchFolder {
 }
 
 @Suite struct DatabaseTests {
-    let scratch = try! ScratchFolder()
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
     let schema = ["CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT UNIQUE)"]
 
     @Test func aTransactionThatThrowsLeavesNothing() async throws {
