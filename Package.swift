@@ -51,7 +51,7 @@ let package = Package(
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["CCrypto"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses"]),
