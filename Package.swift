@@ -46,6 +46,10 @@ let package = Package(
         library("CHEIF", pkgConfig: "libheif", apt: ["libheif-dev"]),
         library("CRaw", apt: ["libraw-dev"]),
         library("CLittleCMS", pkgConfig: "lcms2", apt: ["liblcms2-dev"]),
+        library("CPNG", pkgConfig: "libpng", apt: ["libpng-dev"]),
+        library("CWebP", pkgConfig: "libwebpdemux libwebp", apt: ["libwebp-dev"]),
+        library("CTIFF", pkgConfig: "libtiff-4", apt: ["libtiff-dev"]),
+        library("CJPEGXL", pkgConfig: "libjxl", apt: ["libjxl-dev"]),
 
         // Shared words, no I/O.
         module("Vocabulary"),
@@ -61,7 +65,11 @@ let package = Package(
 
         // Media: knows no queue and no network.
         module("Transcode", uses: ["Vocabulary", "FFmpeg"]),
-        module("Thumbs", uses: ["Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS"]),
+        module(
+            "Thumbs",
+            uses: [
+                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF", "CJPEGXL",
+            ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
         // The two sides. They meet in Vocabulary.
