@@ -85,7 +85,8 @@ let package = Package(
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
         // A worker that misbehaves in every way that a test asks for.
         .executableTarget(
-            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Processes"], path: "Tests/RogueMedia", swiftSettings: house),
+            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Digests", "Processes"], path: "Tests/RogueMedia",
+            swiftSettings: house),
         tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary", "rogue-media", "rushes-media", "rushes"]),
         tests(
             "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),

@@ -19,6 +19,9 @@ final class Cancellation: Sendable {
         if isTooLate { child.kill() }
     }
 
+    /// The job is over; its process may go on to another one.
+    func detach() { state.withLock { $0.child = nil } }
+
     func cancel() {
         let child = state.withLock { state in
             state.isCancelled = true

@@ -96,12 +96,14 @@ public final class MediaJobs: Sendable {
 
     /// Ends the idle processes and takes no more work; a running job ends when its task is cancelled.
     public func shutDown() async {
-        let idle = pool.withLock { pool in
-            pool.isShutDown = true
-            defer { pool.idle = [] }
-            return pool.idle
+        await onThreadOfItsOwn { [self] in
+            let idle = pool.withLock { pool in
+                pool.isShutDown = true
+                defer { pool.idle = [] }
+                return pool.idle
+            }
+            for idle in idle { idle.worker.child.stop() }
         }
-        await onThreadOfItsOwn { for idle in idle { idle.worker.child.stop() } }
     }
 
     // MARK: One job
@@ -142,6 +144,8 @@ public final class MediaJobs: Sendable {
             let current = try takeWorker(for: job)
             cancellation.attach(current.worker.child)
             let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
+            // Before the process may get another job, which a late cancelling would hit.
+            cancellation.detach()
             if ending.isReusable, !cancellation.isCancelled {
                 giveBack(current, after: job)
             } else {

@@ -1,3 +1,6 @@
+import Processes
+
+/// A worker that misbehaves as the job's file name says.
 @main struct Program {
-    static func main() {}
+    static func main() { Rogue(MessageChannel(owning: ChildProgram.channelDescriptor)).serve() }
 }
