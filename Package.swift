@@ -77,13 +77,16 @@ let package = Package(
         module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
 
         program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "MediaJobs", "Ingest", "Backend"]),
-        program("rushes-media", uses: ["Vocabulary", "Digests", "Processes", "Transcode", "Thumbs"]),
+        program("rushes-media", uses: ["Vocabulary", "Files", "Processes", "Transcode", "Thumbs"]),
 
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
         tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
-        tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary"]),
+        // A worker that misbehaves in every way that a test asks for.
+        .executableTarget(
+            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Processes"], path: "Tests/RogueMedia", swiftSettings: house),
+        tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary", "rogue-media", "rushes-media", "rushes"]),
         tests(
             "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
