@@ -92,6 +92,9 @@ let package = Package(
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
-            uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+            uses: [
+                "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
+                "rushes-media",
+            ]),
     ]
 )
