@@ -36,6 +36,11 @@ package struct Frame: ~Copyable {
     package func reference() throws(Failure) -> Frame {
         Frame(owning: try allocated("av_frame_clone", av_frame_clone(pointer)))
     }
+    /// Lets go of what it held and shares the other's pixels.
+    package func takeReference(to other: borrowing Frame) throws(Failure) {
+        av_frame_unref(pointer)
+        try check("av_frame_ref", av_frame_ref(pointer, other.pointer))
+    }
     package func unreference() { av_frame_unref(pointer) }
 
     package var pts: Int64? {
