@@ -22,17 +22,15 @@ final class SpawnerThread: Sendable {
     func run<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) -> Answer {
         let answer = Mutex<Answer?>(nil)
         let done = DispatchSemaphore(value: 0)
-        withoutActuallyEscaping(body) { body in
-            orders.withLock {
-                $0.append {
-                    let value = body()
-                    answer.withLock { $0 = value }
-                    done.signal()
-                }
+        orders.withLock {
+            $0.append {
+                let value = body()
+                answer.withLock { $0 = value }
+                done.signal()
             }
-            waiting.signal()
-            done.wait()
         }
+        waiting.signal()
+        done.wait()
         guard let value = answer.withLock({ $0 }) else { preconditionFailure("the order was not carried out") }
         return value
     }
