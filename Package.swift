@@ -49,7 +49,7 @@ let package = Package(
         library("CPNG", pkgConfig: "libpng", apt: ["libpng-dev"]),
         library("CWebP", pkgConfig: "libwebpdemux libwebp", apt: ["libwebp-dev"]),
         library("CTIFF", pkgConfig: "libtiff-4", apt: ["libtiff-dev"]),
-        library("CJPEGXL", pkgConfig: "libjxl", apt: ["libjxl-dev"]),
+        library("CJPEGXL", apt: ["libjxl-dev"]),
 
         // Shared words, no I/O.
         module("Vocabulary"),
@@ -93,6 +93,9 @@ let package = Package(
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
-            uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+            uses: [
+                "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
+                "rushes-media",
+            ]),
     ]
 )
