@@ -55,8 +55,8 @@ extension Rogue {
 
     // MARK: Messages
 
-    func need(_ job: MediaJob) -> OpenFile {
-        send(.need(job: job.id, name: OutputName("512")))
+    func need(_ job: MediaJob, _ name: OutputName = OutputName("512")) -> OpenFile {
+        send(.need(job: job.id, name: name))
         guard let (_, file) = nextOrder(), let file else { abort() }
         return file
     }

@@ -48,6 +48,10 @@ struct Rogue {
         case "burns":
             while true {}
         case "hangs": hang()
+        case "gets on and hangs":
+            writeAll("half a video", to: need(job, .rendition1080))
+            send(.progress(job: job.id, MediaProgress(fraction: 0.5, frames: 50)))
+            hang()
         case "repeats itself":
             while true { send(.progress(job: job.id, MediaProgress(fraction: 0.5, frames: 1))) }
         default: lie(job)

@@ -29,7 +29,7 @@ extension Verb {
         if arguments.has(.json) {
             try Output.json(report)
         } else {
-            try Output.line(Output.printable("\(target): \(report.width ?? 0)×\(report.height ?? 0)"))
+            Output.say("\(target): \(report.width ?? 0)×\(report.height ?? 0)")
         }
         return .done
     }

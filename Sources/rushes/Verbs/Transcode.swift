@@ -49,7 +49,7 @@ extension Verb {
             Output.say("\(source): \(reason.message)")
             return .rejected
         }
-        if !arguments.has(.json) { try Output.line(Output.printable("\(target): \(report.words)")) }
+        if !arguments.has(.json) { Output.say("\(target): \(report.words)") }
         return .done
     }
 }
