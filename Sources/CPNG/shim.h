@@ -14,6 +14,7 @@ typedef struct {
     size_t offset;
     int wanted_past_end;
     int warnings;
+    int passes;
     char message[160];
 } rushes_png;
 
@@ -68,7 +69,7 @@ static inline int rushes_png_read_header(rushes_png *reader) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     png_set_swap(reader->png);
 #endif
-    (void)png_set_interlace_handling(reader->png);
+    reader->passes = png_set_interlace_handling(reader->png);
     png_read_update_info(reader->png, reader->info);
     return 1;
 }
@@ -77,9 +78,7 @@ static inline int rushes_png_read_rows(rushes_png *reader, uint8_t **rows, uint3
     png_read_rows(reader->png, rows, NULL, count);
     return 1;
 }
-static inline int rushes_png_is_interlaced(const rushes_png *reader) {
-    return png_get_interlace_type(reader->png, reader->info) != PNG_INTERLACE_NONE;
-}
+static inline int rushes_png_passes(const rushes_png *reader) { return reader->passes; }
 static inline uint32_t rushes_png_width(const rushes_png *reader) { return png_get_image_width(reader->png, reader->info); }
 static inline uint32_t rushes_png_height(const rushes_png *reader) { return png_get_image_height(reader->png, reader->info); }
 static inline int rushes_png_channels(const rushes_png *reader) { return png_get_channels(reader->png, reader->info); }

@@ -10,6 +10,7 @@ final class Exchange: @unchecked Sendable {
     private var plan: BodyPlan
     private var collected: [UInt8] = []
     private var failure: Failure?
+    private var failureStatus: Int?
     private var isDispatched = false
     private let answer = Mutex<HTTPResponse?>(nil)
 
@@ -24,7 +25,10 @@ final class Exchange: @unchecked Sendable {
         if case .collect(let bytesMax) = plan, let length = request.contentLength, length > bytesMax {
             plan = .refuse(Self.tooLarge(bytesMax))
         }
-        if case .refuse(let failure) = plan { self.failure = failure }
+        if case .refuse(let failure, let status) = plan {
+            self.failure = failure
+            failureStatus = status
+        }
     }
 
     /// The head is in.
@@ -32,7 +36,7 @@ final class Exchange: @unchecked Sendable {
         guard let failure else { return .YES }
         let isWaiting = request.headers["expect"] != nil
         let isLong = (request.contentLength ?? 0) > Self.drainedBytesMax
-        return isWaiting || isLong ? send(.problem(failure), to: connection, for: request) : .YES
+        return isWaiting || isLong ? send(.problem(failure, status: failureStatus), to: connection, for: request) : .YES
     }
 
     /// A piece of the body.
@@ -56,7 +60,7 @@ final class Exchange: @unchecked Sendable {
     func proceed() -> MHD_Result {
         if let response = answer.withLock({ $0.take() }) { return send(response, to: connection, for: request) }
         if isDispatched { return .YES }
-        if let failure { return send(.problem(failure), to: connection, for: request) }
+        if let failure { return send(.problem(failure, status: failureStatus), to: connection, for: request) }
         guard core.begin() else {
             return send(
                 .problem(Failure(.busy, "The server is stopping: try again."), retryAfter: 1), to: connection, for: request)

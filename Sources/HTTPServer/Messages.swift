@@ -37,7 +37,8 @@ public enum BodyPlan: Sendable {
     /// Piece by piece to a sink.
     case stream(any BodySink)
     /// The request is refused; a short body is read and dropped, so that the client gets to see the answer.
-    case refuse(Failure)
+    /// - Parameter status: where it is not the one that the failure's code stands for.
+    case refuse(Failure, status: Int? = nil)
 }
 
 /// Takes a body piece by piece, on the server's thread: no waiting on anything but the page cache here.

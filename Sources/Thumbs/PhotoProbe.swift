@@ -17,7 +17,7 @@ public enum PhotoProbe {
     {
         var facts: MediaFacts?
         do throws(Failure) {
-            let picture = try PictureFiles.open(ByteView(ByteStore(mapping: input)), format: format, limits: limits)
+            let picture = try PictureFiles.open(PictureInput(input), format: format, limits: limits)
             facts = MediaFacts(picture.header, format: format)
             let warnings = try trial(picture, limits: limits)
             return ProbeReport(file: file, facts: facts, warnings: picture.header.warnings + warnings)
@@ -43,7 +43,7 @@ extension MediaFacts {
         self.init(kind: header.frames > 1 ? .animation : .photo, format: format)
         width = header.upright.width
         height = header.upright.height
-        rotationClockwise = header.orientation.degreesClockwise
+        rotationClockwise = (header.containerTurn ?? header.orientation).degreesClockwise
         codec = header.codec
         pixelFormat = header.pixelFormat
         colorPrimaries = header.codePoints?.primariesName

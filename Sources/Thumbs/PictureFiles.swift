@@ -2,9 +2,16 @@ import Vocabulary
 
 /// Opens a picture file by what its first bytes say it is.
 enum PictureFiles {
-    static func open(_ bytes: ByteView, format: MediaFormat, limits: MediaLimits) throws(Failure) -> any PictureFile {
+    static func open(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) -> any PictureFile {
         switch format {
-        case .jpeg: return try JPEGFile(bytes, limits: limits)
+        case .jpeg: return try JPEGFile(input.bytes, limits: limits)
+        case .png: return try PNGFile(input.bytes, limits: limits)
+        case .gif: return try GIFFile(input.bytes, limits: limits)
+        case .webp: return try WebPFile(input.bytes, limits: limits)
+        case .jxl: return try JXLFile(input.bytes, limits: limits)
+        case .psd: return try PSDFile(input.bytes, limits: limits)
+        case .heif, .avif: return try HEIFFile(input, format: format, limits: limits)
+        case .bmp, .jp2: return try FFmpegFile(input, format: format, limits: limits)
         default:
             throw Failure(.notMedia, "This is not a picture.", detail: format.rawValue)
         }

@@ -13,7 +13,7 @@ public enum Thumb {
         sink: any OutputSink
     ) throws(Failure) -> ThumbReport {
         do throws(Failure) {
-            let picture = try PictureFiles.open(ByteView(ByteStore(mapping: input)), format: format, limits: limits)
+            let picture = try PictureFiles.open(PictureInput(input), format: format, limits: limits)
             let plan = ThumbPlan(upright: picture.header.upright, settings: settings)
             guard !plan.outputs.isEmpty else {
                 throw Failure(.usage, "No thumbnail size was given.", detail: "\(settings.sizes)")

@@ -19,6 +19,9 @@ enum ColorTransform {
                 warnings.append(MediaWarning("profile-ignored", "The picture's colour profile is damaged or does not fit it."))
             }
         case .codePoints(let points):
+            if raster.layout == .rgb, let toneMap = ToneMap(points) {
+                return (try toneMap.run(raster, budget: budget), warnings)
+            }
             source = points.isPlain || raster.layout != .rgb ? nil : Profile(points)
         case .gamma(let exponent, let chromaticities):
             source = Profile(exponent: exponent, chromaticities: chromaticities, for: raster.layout)

@@ -4,7 +4,10 @@ import Vocabulary
 struct PictureHeader {
     /// As stored.
     var size: PixelSize
+    /// What is still to be done to the decoded picture.
     var orientation: Orientation = .upright
+    /// What the decoder does by itself (HEIF's `irot` and `imir`); only for the facts.
+    var containerTurn: Orientation?
     /// FFmpeg's name.
     var codec: String
     /// FFmpeg's name of what the file holds.
@@ -31,6 +34,17 @@ struct PictureHeader {
                 .tooLarge, "The picture has more pixels than can be worked on.",
                 detail: "\(size.width)x\(size.height), allowed \(limits.pixelCountMax)")
         }
+    }
+}
+
+/// A picture's bytes, and the descriptor for a library that reads for itself.
+struct PictureInput {
+    var bytes: ByteView
+    var descriptor: Int32
+
+    init(_ descriptor: Int32) throws(Failure) {
+        bytes = ByteView(try ByteStore(mapping: descriptor))
+        self.descriptor = descriptor
     }
 }
 

@@ -7,7 +7,7 @@ enum XMP {
     static func read(_ packet: ByteView) -> PhotoMetadata {
         let text = Array(packet.clamped(at: 0, count: byteCountMax).bytes)
         var result = PhotoMetadata()
-        for name in ["exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate"] {
+        for name in ["exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate", "exif:GPSTimeStamp"] {
             guard let stamp = value(of: name, in: text), let time = CaptureTime(xmp: stamp, source: name) else { continue }
             result.taken = time
             break
