@@ -81,7 +81,8 @@ struct Beginning: ~Copyable {
                 color: color, peak: first.peakLuminance, dolbyProfile: video.dolbyVisionProfile,
                 dolbyCompatibility: video.dolbyVisionCompatibility, hasDolbyMetadata: first.hasDolbyVisionMetadata),
             hasAlpha: first.pixelFormat.hasAlpha, isInterlaced: isInterlaced, timeBase: video.timeBase, frames: frames,
-            averageRate: span.rate, hasVariableRate: isVariable, start: span.start, end: span.end,
+            averageRate: span.rate, hasVariableRate: isVariable, start: first.bestTimestamp.map { max(span.start, video.timeBase.seconds($0)) } ?? span.start,
+            end: span.end,
             keyframeIntervalMax: keyframeIntervalMax, hasEdits: hasEdits)
     }
 }

@@ -12,6 +12,8 @@ struct Survey {
     var video: VideoFacts?
     /// Seconds shown, over the chosen picture and sound.
     var duration: Double
+    /// Seconds on the container's clock.
+    var soundStart: Double?
     var capture: CaptureMetadata
     var warnings: [MediaWarning]
     /// A verdict against the file; the facts stand as far as they were found.
@@ -84,6 +86,7 @@ struct Survey {
             return .surveyed(survey.with(counted.isCut ? OpenVerdict.truncated : OpenVerdict.nothingDecodes))
         }
         survey.video = picture
+        survey.soundStart = counted.soundStart
         survey.duration = counted.duration ?? survey.duration
         if counted.isDamaged {
             survey.warnings.append(MediaWarning("damaged-frames", "Some pictures at the beginning are damaged."))

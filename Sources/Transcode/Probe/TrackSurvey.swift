@@ -10,11 +10,15 @@ struct TrackSurvey {
     static let decodePacketMax = 300
     /// Decoded frames looked at for interlacing.
     static let sampleFrameMax = 6
+    /// Samples read for their showing times where the index, which has decoding times, leaves doubt.
+    static let timedSampleMax = 600
 
     var picture: VideoFacts?
     var frames = 0
     /// Seconds.
     var duration: Double?
+    /// Seconds on the container's clock.
+    var soundStart: Double?
     /// Samples that the index lists are past the end of the file.
     var isCut = false
     var isDamaged = false
@@ -33,7 +37,10 @@ struct TrackSurvey {
         var beginning = try Beginning.open(demuxer, video: video, limits: limits)
         let packet = try Packet.allocate()
 
-        while index == nil || !beginning.isDone {
+        // Where pictures are reordered, some recorders write irregular decoding times for pictures that are shown regularly.
+        let needsTimes = index.map { $0.timing.isVariable && video.reorderDelay > 0 } ?? false
+        var shown = TimingSurvey()
+        while index == nil || !beginning.isDone || needsTimes && shown.frames < timedSampleMax {
             let more: Bool
             do { more = try demuxer.read(into: packet) } catch {
                 if error.code == .sourceUnreadable { throw error }
@@ -43,6 +50,7 @@ struct TrackSurvey {
             if packet.stream == video.index {
                 if survey.record == nil, beginning.packets == 0 { survey.record = record(of: packet, codec: video.codec) }
                 if !beginning.isDone { try beginning.take(packet) }
+                if needsTimes, !packet.isDiscarded, let time = packet.pts { shown.add(time, duration: packet.duration) }
                 if index == nil, !packet.isDiscarded {
                     if let time = packet.pts ?? packet.dts {
                         timing.add(time, duration: packet.duration)
@@ -58,6 +66,8 @@ struct TrackSurvey {
         }
         try beginning.finish()
         timing.finish()
+        shown.finish()
+        let isVariable = needsTimes ? shown.isVariable : timing.isVariable
 
         survey.isDamaged = beginning.isDamaged
         survey.isCut =
@@ -69,8 +79,9 @@ struct TrackSurvey {
         survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames
         let span = Span(timing, frames: survey.frames, video: video)
         survey.duration = index == nil ? span.duration(with: sound, audio: audio) : demuxer.duration ?? span.length
+        survey.soundStart = audio.flatMap { audio in (sound.first ?? audio.start).map(audio.timeBase.seconds) }
         survey.picture = beginning.facts(
-            video, frames: survey.frames, span: span, isVariable: !isByField && timing.isVariable,
+            video, frames: survey.frames, span: span, isVariable: !isByField && isVariable,
             keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase), hasEdits: index?.hasEdits ?? false)
         return survey
     }
@@ -170,6 +181,7 @@ struct SampleIndex {
             index.timing.add(entry.timestamp + offset, duration: lastDuration)
             if entry.isKey { index.keyframes.add(entry.timestamp + offset) }
         }
+        index.timing.finish()
         index.hasEdits = discarded > 0 || count != video.frameCount
         return index
     }

@@ -43,6 +43,7 @@ extension Survey {
         facts.averageFPS = video.averageRate > 0 ? rounded(video.averageRate) : nil
         facts.hasVariableFrameRate = video.hasVariableRate
         facts.frames = video.frames
+        facts.delivery = Conformance.delivery(of: self)
         return facts
     }
 
