@@ -11,7 +11,8 @@ package enum JPEGStill {
         let scale = max(2, min(31, 2 + (100 - quality) / 6))
         let isSubsampled = frame.pixelFormat.chromaShift.x > 0
         let format = isSubsampled ? AV_PIX_FMT_YUVJ420P : AV_PIX_FMT_YUVJ444P
-        let encoder = try Encoder.jpeg(width: frame.width, height: frame.height, format: PixelFormat(format), scale: scale)
+        let encoder = try Encoder.jpeg(
+            width: frame.width, height: frame.height, format: PixelFormat(format), scale: scale)
         let still = try frame.reference()
         still.pointer.pointee.format = format.rawValue
         still.pointer.pointee.color_range = AVCOL_RANGE_JPEG

@@ -11,7 +11,8 @@ enum Conformance {
 
     static func delivery(of survey: Survey) -> MediaFacts.Delivery? {
         guard survey.reason == nil, let video = survey.video else { return nil }
-        guard survey.format == .isoMedia, let boxes = survey.boxes, !boxes.isFragmented, conforms(video), conforms(survey.tracks)
+        guard survey.format == .isoMedia, let boxes = survey.boxes, !boxes.isFragmented, conforms(video),
+            conforms(survey.tracks)
         else { return .encode }
         // A track of positions or of anything else must not be served along.
         return boxes.isFastStart && survey.otherTrackCount == 0 ? .original : .remux
@@ -24,7 +25,8 @@ enum Conformance {
         let isSquare = !video.sampleAspect.isKnown || video.sampleAspect.num == video.sampleAspect.den
         let tags = [video.color.primaries, video.color.transfer, video.color.matrix]
         return video.codec == "h264" && profiles.contains(video.profile & ~constraintBits) && !video.isInterlaced
-            && video.pixelFormat.name == "yuv420p" && video.color.range != .full && tags.allSatisfy { $0 == nil || $0 == "bt709" }
+            && video.pixelFormat.name == "yuv420p" && video.color.range != .full
+            && tags.allSatisfy { $0 == nil || $0 == "bt709" }
             && video.hdr == nil && video.cropTop == 0 && long <= 1920 && short <= 1080 && long.isMultiple(of: 2)
             && short.isMultiple(of: 2) && isSquare && video.orientation == .upright && video.averageRate <= rateMax
             && !video.hasEdits && abs(video.start) <= startMax
@@ -34,6 +36,7 @@ enum Conformance {
     static func conforms(_ tracks: TrackChoice) -> Bool {
         let lowComplexity = 1
         guard let audio = tracks.audio else { return tracks.allAudio.isEmpty }
-        return tracks.allAudio.count == 1 && audio.codec == "aac" && audio.profile == lowComplexity && audio.channels <= 2
+        return tracks.allAudio.count == 1 && audio.codec == "aac" && audio.profile == lowComplexity
+            && audio.channels <= 2
     }
 }

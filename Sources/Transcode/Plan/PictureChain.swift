@@ -25,10 +25,14 @@ struct PictureChain: Equatable {
         filters = []
         if facts.cropTop > 0 { filters.append("crop=iw:\(facts.height):0:\(facts.cropTop)") }
         filters += Self.planar(facts)
-        if facts.isInterlaced { filters.append("bwdif=mode=\(fieldsBecomeFrames ? "send_field" : "send_frame"):parity=auto:deint=all") }
+        if facts.isInterlaced {
+            filters.append("bwdif=mode=\(fieldsBecomeFrames ? "send_field" : "send_frame"):parity=auto:deint=all")
+        }
         switch facts.hdr {
-        case .hlg: filters += Self.toneMapped(facts, stored, target, format, transfer: "arib-std-b67", peak: Self.hlgPeak)
-        case .pq(let peak): filters += Self.toneMapped(facts, stored, target, format, transfer: "smpte2084", peak: peak ?? Self.pqPeak)
+        case .hlg:
+            filters += Self.toneMapped(facts, stored, target, format, transfer: "arib-std-b67", peak: Self.hlgPeak)
+        case .pq(let peak):
+            filters += Self.toneMapped(facts, stored, target, format, transfer: "smpte2084", peak: peak ?? Self.pqPeak)
         case .dolbyVision, nil: filters += Self.converted(facts, stored, target, format)
         }
         filters += facts.orientation.filters
@@ -48,7 +52,8 @@ struct PictureChain: Equatable {
     /// zscale reads planar pictures without alpha.
     private static func planar(_ facts: VideoFacts) -> [String] {
         let format = facts.pixelFormat
-        let suffix = format.bitDepth <= 8 ? "" : format.bitDepth <= 10 ? "10le" : format.bitDepth <= 12 ? "12le" : "16le"
+        let suffix =
+            format.bitDepth <= 8 ? "" : format.bitDepth <= 10 ? "10le" : format.bitDepth <= 12 ? "12le" : "16le"
         if format.isRGB || format.isPalette || format.isBayer || format.isGray {
             return format.hasAlpha || format.isPalette
                 ? ["format=gbrap\(suffix)", "premultiply=inplace=1", "format=gbrp\(suffix)"] : ["format=gbrp\(suffix)"]
@@ -73,7 +78,8 @@ struct PictureChain: Equatable {
 
     private static func source(_ facts: VideoFacts, transfer: String) -> String {
         let matrix = VideoFacts.zimgMatrices[facts.effectiveMatrix] ?? "gbr"
-        return "matrixin=\(matrix):transferin=\(transfer):primariesin=\(primaries(facts)):rangein=\(facts.isFullRange ? "full" : "limited")"
+        return
+            "matrixin=\(matrix):transferin=\(transfer):primariesin=\(primaries(facts)):rangein=\(facts.isFullRange ? "full" : "limited")"
     }
 
     private static func destination(_ target: Target) -> String {
@@ -101,7 +107,9 @@ struct PictureChain: Equatable {
     }
 
     /// Standard dynamic range. The transfer functions of BT.601, BT.709, BT.2020, xvYCC and sRGB are shown alike, so none is converted.
-    private static func converted(_ facts: VideoFacts, _ size: (width: Int, height: Int), _ target: Target, _ format: String) -> [String] {
+    private static func converted(
+        _ facts: VideoFacts, _ size: (width: Int, height: Int), _ target: Target, _ format: String
+    ) -> [String] {
         let dither = facts.pixelFormat.bitDepth > 8 ? ":dither=ordered" : ""
         return [
             "zscale=w=\(size.width):h=\(size.height):filter=lanczos\(dither):\(source(facts, transfer: "709")):\(destination(target))",

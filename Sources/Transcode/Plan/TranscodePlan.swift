@@ -84,7 +84,8 @@ struct TranscodePlan: Equatable {
         let keepEvery = keepEvery(video, duration: duration)
         let rate = max(1, min(video.averageRate / Double(keepEvery) * (video.isInterlaced ? 2 : 1), rateMax))
         return Encode(
-            timeBase: timeBase(video.timeBase), rate: Rational(Int32((rate * 1000).rounded()), 1000), keepEvery: keepEvery,
+            timeBase: timeBase(video.timeBase), rate: Rational(Int32((rate * 1000).rounded()), 1000),
+            keepEvery: keepEvery,
             renditions: wanted.map { name, bounds in
                 let size = bounds.fit(display.width, display.height)
                 return Rendition(
@@ -102,7 +103,8 @@ struct TranscodePlan: Equatable {
     /// Whole frames are dropped evenly, so that motion stays even. Where the sound shows that the picture's clock is wrong (all frames
     /// within an instant), nothing is dropped.
     static func keepEvery(_ video: VideoFacts, duration: Double) -> Int {
-        let rate = duration > 0 ? min(video.averageRate, Double(video.frames) / duration * overLength) : video.averageRate
+        let rate =
+            duration > 0 ? min(video.averageRate, Double(video.frames) / duration * overLength) : video.averageRate
         return rate > rateMax ? Int((rate / rateMax).rounded(.up)) : 1
     }
     /// The sound may be so much longer than the picture before its length counts against the picture's rate.

@@ -37,10 +37,11 @@ struct TrackSurvey {
         var beginning = try Beginning.open(demuxer, video: video, limits: limits)
         let packet = try Packet.allocate()
 
+        // Whether the rate varies is said of the whole recording, with what the edit list leaves out.
         // Where pictures are reordered, some recorders write irregular decoding times for pictures that are shown regularly.
         let needsTimes = index.map { $0.timing.isVariable && video.reorderDelay > 0 } ?? false
-        var shown = TimingSurvey()
-        while index == nil || !beginning.isDone || needsTimes && shown.frames < timedSampleMax {
+        var coded = TimingSurvey()
+        while index == nil || !beginning.isDone || needsTimes && coded.frames < timedSampleMax {
             let more: Bool
             do { more = try demuxer.read(into: packet) } catch {
                 if error.code == .sourceUnreadable { throw error }
@@ -48,9 +49,11 @@ struct TrackSurvey {
             }
             guard more else { break }
             if packet.stream == video.index {
-                if survey.record == nil, beginning.packets == 0 { survey.record = record(of: packet, codec: video.codec) }
+                if survey.record == nil, beginning.packets == 0 {
+                    survey.record = record(of: packet, codec: video.codec)
+                }
                 if !beginning.isDone { try beginning.take(packet) }
-                if needsTimes, !packet.isDiscarded, let time = packet.pts { shown.add(time, duration: packet.duration) }
+                if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
                 if index == nil, !packet.isDiscarded {
                     if let time = packet.pts ?? packet.dts {
                         timing.add(time, duration: packet.duration)
@@ -66,8 +69,8 @@ struct TrackSurvey {
         }
         try beginning.finish()
         timing.finish()
-        shown.finish()
-        let isVariable = needsTimes ? shown.isVariable : timing.isVariable
+        coded.finish()
+        let isVariable = needsTimes ? coded.isVariable : timing.isVariable
 
         survey.isDamaged = beginning.isDamaged
         survey.isCut =
@@ -77,12 +80,13 @@ struct TrackSurvey {
         // AVCHD and others hand out fields: two packets of half a frame each.
         let isByField = index == nil && beginning.isInterlaced && isField(video, timing)
         survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames
-        let span = Span(timing, frames: survey.frames, video: video)
+        let span = Span(timing, frames: survey.frames, video: video, length: index == nil ? nil : video.duration)
         survey.duration = index == nil ? span.duration(with: sound, audio: audio) : demuxer.duration ?? span.length
         survey.soundStart = audio.flatMap { audio in (sound.first ?? audio.start).map(audio.timeBase.seconds) }
         survey.picture = beginning.facts(
             video, frames: survey.frames, span: span, isVariable: !isByField && isVariable,
-            keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase), hasEdits: index?.hasEdits ?? false)
+            keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase),
+            hasEdits: index?.hasEdits ?? false)
         return survey
     }
 
@@ -120,9 +124,16 @@ struct Span: Equatable {
 
     var length: Double { end - start }
 
-    init(_ timing: TimingSurvey, frames: Int, video: StreamDescription) {
+    /// - Parameter length: of the edited track in its time base, where an index says it; the times are then decoding times.
+    init(_ timing: TimingSurvey, frames: Int, video: StreamDescription, length: Int64?) {
         let first = timing.first ?? video.start ?? 0, last = timing.last ?? first
         start = video.timeBase.seconds(first)
+        if let length, frames > 0 {
+            let seconds = video.timeBase.seconds(length)
+            end = start + seconds
+            rate = Double(frames) / seconds
+            return
+        }
         let shown = video.timeBase.seconds(last - first)
         let nominal = video.averageRate.isKnown ? 1 / video.averageRate.double : 0
         let between = frames > 1 && shown > 0 ? shown / Double(frames - 1) : nominal

@@ -26,7 +26,8 @@ final class EncodeRun {
     private var lastInterval: Int64 = 0
 
     private init(
-        _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode, _ settings: TranscodeSettings,
+        _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode,
+        _ settings: TranscodeSettings,
         _ limits: MediaLimits, sink: any OutputSink, decoder: consuming Decoder, sound: SoundEncoder?,
         writers: [(writer: RenditionWriter, descriptor: Int32)], poster: PosterCandidate?, frame: consuming Frame,
         packet: consuming Packet
@@ -47,24 +48,32 @@ final class EncodeRun {
     }
 
     static func open(
-        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode,
+        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan,
+        encode: TranscodePlan.Encode,
         _ settings: TranscodeSettings, _ limits: MediaLimits, sink: any OutputSink
     ) throws(Failure) -> EncodeRun {
         let decoder = try Decoder.open(
             demuxer, stream: video.stream, threads: settings.threads, pixelCountMax: limits.pixelCountMax)
         let sound: SoundEncoder?
-        if let planned = encode.sound { sound = try SoundEncoder.open(demuxer, plan: planned, origin: plan.origin) } else { sound = nil }
+        if let planned = encode.sound {
+            sound = try SoundEncoder.open(demuxer, plan: planned, origin: plan.origin)
+        } else {
+            sound = nil
+        }
         demuxer.keepOnly(Set([video.stream] + (encode.sound.map { [$0.stream] } ?? [])))
         var writers: [(writer: RenditionWriter, descriptor: Int32)] = []
         for rendition in encode.renditions {
             let descriptor = try sink.open(rendition.name)
             let writer = try RenditionWriter.open(
-                rendition, of: encode, settings: settings, descriptor: descriptor, bytesMax: limits.outputBytesMax, sound: sound)
+                rendition, of: encode, settings: settings, descriptor: descriptor, bytesMax: limits.outputBytesMax,
+                sound: sound)
             writers.append((writer, descriptor))
         }
-        let poster = plan.posterSize == nil ? nil : PosterCandidate(try Frame.allocate(), duration: video.end - video.start)
+        let poster =
+            plan.posterSize == nil ? nil : PosterCandidate(try Frame.allocate(), duration: video.end - video.start)
         return EncodeRun(
-            survey, video, plan: plan, encode: encode, settings, limits, sink: sink, decoder: decoder, sound: sound, writers: writers,
+            survey, video, plan: plan, encode: encode, settings, limits, sink: sink, decoder: decoder, sound: sound,
+            writers: writers,
             poster: poster, frame: try Frame.allocate(), packet: try Packet.allocate())
     }
 
@@ -81,14 +90,22 @@ final class EncodeRun {
         try decoder.finish()
         try drainDecoder()
         guard kept > 0, let lastTime else {
-            return TranscodeReport(outcome: .reject, segments: 0, warnings: survey.warnings, reason: OpenVerdict.nothingDecodes)
+            return TranscodeReport(
+                outcome: .reject, segments: 0, warnings: survey.warnings, reason: OpenVerdict.nothingDecodes)
         }
-        let end = max(video.end - plan.origin, encode.timeBase.seconds(lastTime + max(lastInterval, 1)))
-        // What the container promised beyond the last picture that decodes is not made up.
-        let plausible = encode.timeBase.seconds(lastTime) + max(encode.timeBase.seconds(lastInterval) * 2, 0.5)
-        for (writer, _) in writers { try writer.finishPictures(end: damaged > 0 ? min(end, plausible) : end) }
+        let end = pictureEnd(after: lastTime)
+        for (writer, _) in writers { try writer.finishPictures(end: end) }
         try sound?.finish { (packet) throws(Failure) in try self.write(sound: packet) }
         return try sealed()
+    }
+
+    /// The source's own end where the last picture can last so long; what a damaged container promises beyond it is not made up.
+    private func pictureEnd(after lastTime: Int64) -> Double {
+        let last = encode.timeBase.seconds(lastTime)
+        let usual = lastInterval > 0 ? encode.timeBase.seconds(lastInterval) : 1 / max(video.averageRate, 1)
+        let promised = video.end - plan.origin
+        guard promised > last else { return last + usual }
+        return damaged > 0 ? min(promised, last + usual) : promised
     }
 
     /// A container that is damaged further on ends where it can no longer be read.
@@ -118,7 +135,10 @@ final class EncodeRun {
         decoded += 1
         guard number.isMultiple(of: encode.keepEvery) else { return }
         let usual = encode.timeBase.ticks(1 / max(video.averageRate, 1))
-        let time = frame.bestTimestamp.map { video.timeBase.convert($0, to: encode.timeBase) - encode.timeBase.ticks(plan.origin) }
+        let time =
+            frame.bestTimestamp.map {
+                video.timeBase.convert($0, to: encode.timeBase) - encode.timeBase.ticks(plan.origin)
+            }
             ?? (lastTime.map { $0 + max(lastInterval, usual) } ?? 0)
         // Pictures before 0 are outside what is shown; rounding alone is not.
         guard time >= 0 || (kept == 0 && time > -usual / 2) else { return }
@@ -149,14 +169,17 @@ final class EncodeRun {
             try OutputCheck.verify(
                 descriptor,
                 OutputCheck.Expected(
-                    width: rendition.width, height: rendition.height, frames: writer.frames, end: writer.end, hasSound: sound != nil))
+                    width: rendition.width, height: rendition.height, frames: writer.frames, end: writer.end,
+                    hasSound: sound != nil))
             try sink.seal(
-                rendition.name, role: .rendition, contentType: "video/mp4", width: rendition.width, height: rendition.height,
+                rendition.name, role: .rendition, contentType: "video/mp4", width: rendition.width,
+                height: rendition.height,
                 duration: writer.end)
         }
         if let size = plan.posterSize, let poster, poster.hasFrame {
             _ = try StillRenderer.write(
-                poster.frame, of: video, longSide: size, quality: Self.posterQuality, threads: settings.threads, name: .poster,
+                poster.frame, of: video, longSide: size, quality: Self.posterQuality, threads: settings.threads,
+                name: .poster,
                 role: .poster, sink: sink)
         }
         let first = writers.first?.writer

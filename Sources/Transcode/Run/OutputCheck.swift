@@ -23,7 +23,9 @@ enum OutputCheck {
         let source = try SourceBytes(descriptor)
         guard try ISOBoxes.read(source).isFastStart else { throw invalid("the index is not in front") }
         let streams = demuxer.streams
-        guard let video = streams.first(where: { $0.kind == .video }), video.codec == "h264" else { throw invalid("no H.264 track") }
+        guard let video = streams.first(where: { $0.kind == .video }), video.codec == "h264" else {
+            throw invalid("no H.264 track")
+        }
         guard streams.count == (expected.hasSound ? 2 : 1) else { throw invalid("\(streams.count) tracks") }
         guard video.width == expected.width, video.height == expected.height else {
             throw invalid("\(video.width)x\(video.height) instead of \(expected.width)x\(expected.height)")
@@ -38,7 +40,8 @@ enum OutputCheck {
     }
 
     private static func decodeFirstFrame(_ demuxer: borrowing Demuxer, _ video: StreamDescription) throws(Failure) {
-        let decoder = try Decoder.open(demuxer, stream: video.index, threads: 1, pixelCountMax: video.width * video.height * 2)
+        let decoder = try Decoder.open(
+            demuxer, stream: video.index, threads: 1, pixelCountMax: video.width * video.height * 2)
         let packet = try Packet.allocate(), frame = try Frame.allocate()
         let packetMax = 256
         for _ in 0..<packetMax {

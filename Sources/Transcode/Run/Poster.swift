@@ -16,19 +16,22 @@ public enum Poster {
         case .rejected(let reason): return ThumbReport(outcome: .reject, reason: reason)
         case .surveyed(let found): survey = found
         }
-        if let reason = survey.reason { return ThumbReport(outcome: .reject, warnings: survey.warnings, reason: reason) }
+        if let reason = survey.reason {
+            return ThumbReport(outcome: .reject, warnings: survey.warnings, reason: reason)
+        }
         guard let video = survey.video else {
             return ThumbReport(outcome: .reject, warnings: survey.warnings, reason: OpenVerdict.noVideo)
         }
         let demuxer = try Demuxer.open(input)
         let frame = try Frame.allocate()
-        guard try StillSearch.best(demuxer, video: video, limits: limits, into: frame) else {
+        guard try StillSearch.best(input, demuxer, video: video, limits: limits, into: frame) else {
             return ThumbReport(outcome: .reject, warnings: survey.warnings, reason: OpenVerdict.nothingDecodes)
         }
         var largest: (width: Int, height: Int)?
         for size in settings.sizes {
             let made = try StillRenderer.write(
-                frame, of: video, longSide: size, quality: settings.quality, threads: 1, name: ThumbSettings.name(of: size),
+                frame, of: video, longSide: size, quality: settings.quality, threads: 1,
+                name: ThumbSettings.name(of: size),
                 role: .thumbnail, sink: sink)
             if made.width > largest?.width ?? 0 { largest = made }
         }
@@ -45,7 +48,7 @@ enum StillSearch {
 
     /// - Returns: false when nothing decodes.
     static func best(
-        _ demuxer: borrowing Demuxer, video: VideoFacts, limits: MediaLimits, into best: borrowing Frame
+        _ input: Int32, _ demuxer: borrowing Demuxer, video: VideoFacts, limits: MediaLimits, into best: borrowing Frame
     ) throws(Failure) -> Bool {
         let decoder = try Decoder.open(demuxer, stream: video.stream, threads: 1, pixelCountMax: limits.pixelCountMax)
         demuxer.keepOnly([video.stream])
@@ -62,12 +65,17 @@ enum StillSearch {
             }
             if PosterPolicy.isGood(look) { break }
         }
-        return bestScore != nil
+        if bestScore != nil { return true }
+        // Some streams cannot be sought (no index, one key frame): what plays from the beginning remains.
+        let fresh = try Demuxer.open(input)
+        let again = try Decoder.open(fresh, stream: video.stream, threads: 1, pixelCountMax: limits.pixelCountMax)
+        return try decode(fresh, again, video, until: fresh.stream(video.stream).timeBase.ticks(video.end), into: best)
     }
 
     /// The frame at a time, or the nearest before it that can be reached within the bounds.
     private static func find(
-        _ demuxer: borrowing Demuxer, _ decoder: borrowing Decoder, _ video: VideoFacts, at time: Double, into found: borrowing Frame
+        _ demuxer: borrowing Demuxer, _ decoder: borrowing Decoder, _ video: VideoFacts, at time: Double,
+        into found: borrowing Frame
     ) throws(Failure) -> Bool {
         let target = video.timeBase.ticks(time)
         do { try demuxer.seek(stream: video.stream, to: target) } catch {
@@ -75,6 +83,14 @@ enum StillSearch {
             if error.code == .sourceUnreadable { throw error }
         }
         decoder.flush()
+        return try decode(demuxer, decoder, video, until: target, into: found)
+    }
+
+    /// - Returns: false when nothing decodes within the bounds.
+    private static func decode(
+        _ demuxer: borrowing Demuxer, _ decoder: borrowing Decoder, _ video: VideoFacts, until target: Int64,
+        into found: borrowing Frame
+    ) throws(Failure) -> Bool {
         let packet = try Packet.allocate(), frame = try Frame.allocate()
         var hasFound = false
         var packets = 0, frames = 0

@@ -4,7 +4,8 @@ import Vocabulary
 /// Copies a conforming source's picture and sound into a new MP4 with its index in front. Nothing is decoded.
 enum Remux {
     static func run(
-        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, name: OutputName, limits: MediaLimits,
+        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, name: OutputName,
+        limits: MediaLimits,
         sink: any OutputSink
     ) throws(Failure) {
         let descriptor = try sink.open(name)
@@ -37,6 +38,7 @@ enum Remux {
                 width: video.width, height: video.height, frames: frames, end: video.end - min(video.start, 0),
                 hasSound: survey.tracks.audio != nil))
         try sink.seal(
-            name, role: .rendition, contentType: "video/mp4", width: video.width, height: video.height, duration: survey.duration)
+            name, role: .rendition, contentType: "video/mp4", width: video.width, height: video.height,
+            duration: survey.duration)
     }
 }

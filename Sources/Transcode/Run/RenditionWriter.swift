@@ -32,7 +32,8 @@ final class RenditionWriter {
 
     private init(
         _ rendition: TranscodePlan.Rendition, _ plan: TranscodePlan.Encode, encoderTimeBase: Rational, threads: Int,
-        encoder: consuming Encoder, muxer: consuming Muxer, videoStream: Int, soundStream: Int?, packet: consuming Packet,
+        encoder: consuming Encoder, muxer: consuming Muxer, videoStream: Int, soundStream: Int?,
+        packet: consuming Packet,
         filtered: consuming Frame, held: consuming Frame
     ) {
         self.rendition = rendition
@@ -51,7 +52,8 @@ final class RenditionWriter {
 
     /// - Parameter descriptor: open for reading and writing, empty.
     static func open(
-        _ rendition: TranscodePlan.Rendition, of plan: TranscodePlan.Encode, settings: TranscodeSettings, descriptor: Int32,
+        _ rendition: TranscodePlan.Rendition, of plan: TranscodePlan.Encode, settings: TranscodeSettings,
+        descriptor: Int32,
         bytesMax: Int, sound: SoundEncoder?
     ) throws(Failure) -> RenditionWriter {
         // Half a tick of the source: deinterlacing puts a second field between two frames.
@@ -67,8 +69,10 @@ final class RenditionWriter {
         if let sound { soundStream = try muxer.addStream(from: sound.encoder) } else { soundStream = nil }
         try muxer.writeHeader()
         return RenditionWriter(
-            rendition, plan, encoderTimeBase: encoderTimeBase, threads: settings.threads, encoder: encoder, muxer: muxer,
-            videoStream: videoStream, soundStream: soundStream, packet: try Packet.allocate(), filtered: try Frame.allocate(),
+            rendition, plan, encoderTimeBase: encoderTimeBase, threads: settings.threads, encoder: encoder,
+            muxer: muxer,
+            videoStream: videoStream, soundStream: soundStream, packet: try Packet.allocate(),
+            filtered: try Frame.allocate(),
             held: try Frame.allocate())
     }
 
@@ -84,7 +88,8 @@ final class RenditionWriter {
         if graphShape != shape {
             try finishGraph()
             graph = try FilterGraph.video(
-                like: frame, timeBase: timeBase, rate: Rational(0, 1), chain: rendition.chain.description, threads: threads)
+                like: frame, timeBase: timeBase, rate: Rational(0, 1), chain: rendition.chain.description,
+                threads: threads)
             graphShape = shape
         }
         try graph?.push(frame)

@@ -6,6 +6,7 @@ final class SoundEncoder {
     let encoder: Encoder
     private let decoder: Decoder
     private let plan: TranscodePlan.Sound
+    private let codec: String?
     private let timeBase: Rational
     private let origin: Double
     private let frame: Frame
@@ -19,12 +20,14 @@ final class SoundEncoder {
     private(set) var frames = 0
 
     private init(
-        encoder: consuming Encoder, decoder: consuming Decoder, plan: TranscodePlan.Sound, timeBase: Rational, origin: Double,
+        encoder: consuming Encoder, decoder: consuming Decoder, plan: TranscodePlan.Sound, codec: String?,
+        timeBase: Rational, origin: Double,
         frame: consuming Frame, filtered: consuming Frame, packet: consuming Packet
     ) {
         self.encoder = encoder
         self.decoder = decoder
         self.plan = plan
+        self.codec = codec
         self.timeBase = timeBase
         self.origin = origin
         self.frame = frame
@@ -32,16 +35,37 @@ final class SoundEncoder {
         self.packet = packet
     }
 
-    static func open(_ demuxer: borrowing Demuxer, plan: TranscodePlan.Sound, origin: Double) throws(Failure) -> SoundEncoder {
-        SoundEncoder(
+    static func open(_ demuxer: borrowing Demuxer, plan: TranscodePlan.Sound, origin: Double) throws(Failure)
+        -> SoundEncoder
+    {
+        let stream = demuxer.stream(plan.stream)
+        return SoundEncoder(
             encoder: try Encoder.aac(sampleRate: plan.sampleRate, channels: plan.channels, bitRate: plan.bitRate),
             decoder: try Decoder.open(demuxer, stream: plan.stream, threads: 1, pixelCountMax: 1), plan: plan,
-            timeBase: demuxer.stream(plan.stream).timeBase, origin: origin, frame: try Frame.allocate(), filtered: try Frame.allocate(),
+            codec: stream.codec, timeBase: stream.timeBase, origin: origin, frame: try Frame.allocate(),
+            filtered: try Frame.allocate(),
             packet: try Packet.allocate())
     }
 
     /// - Parameter write: gets every finished packet, in the encoder's time base.
     func take(_ source: borrowing Packet, write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
+        guard let sizes = source.withBytes({ AMRFrames.sizes(Array($0), codec: codec) }) else {
+            return try decode(source, write)
+        }
+        let piece = try Packet.allocate()
+        var offset = 0
+        for (number, size) in sizes.enumerated() {
+            try piece.takeReference(to: source)
+            piece.narrow(to: offset, count: size)
+            piece.pts = source.pts.map { $0 + timeBase.ticks(AMRFrames.duration * Double(number)) }
+            piece.dts = piece.pts
+            offset += size
+            try decode(piece, write)
+        }
+    }
+
+    private func decode(_ source: borrowing Packet, _ write: (borrowing Packet) throws(Failure) -> Void) throws(Failure)
+    {
         if try decoder.send(source) == .damaged { damagedPackets += 1 }
         try drainDecoder(write)
     }
@@ -73,7 +97,8 @@ final class SoundEncoder {
         let samples = Rational(1, Int32(frame.sampleRate))
         if graphShape != shape {
             try finishGraph(write)
-            graph = try FilterGraph.audio(like: frame, timeBase: samples, chain: plan.chain, frameSamples: encoder.frameSamples)
+            graph = try FilterGraph.audio(
+                like: frame, timeBase: samples, chain: plan.chain, frameSamples: encoder.frameSamples)
             graphShape = shape
         }
         let time = frame.bestTimestamp.map { timeBase.convert($0, to: samples) - samples.ticks(origin) } ?? expected

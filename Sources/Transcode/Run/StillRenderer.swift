@@ -21,7 +21,8 @@ enum StillRenderer {
 
     /// - Returns: the JPEG's size.
     static func write(
-        _ frame: borrowing Frame, of facts: VideoFacts, longSide: Int, quality: Int, threads: Int, name: OutputName, role: FileRole,
+        _ frame: borrowing Frame, of facts: VideoFacts, longSide: Int, quality: Int, threads: Int, name: OutputName,
+        role: FileRole,
         sink: any OutputSink
     ) throws(Failure) -> (width: Int, height: Int) {
         let display = facts.displaySize
@@ -39,7 +40,8 @@ enum StillRenderer {
         }
         let bytes = try JPEGStill.encode(still, quality: quality)
         try write(bytes, to: try sink.open(name))
-        try sink.seal(name, role: role, contentType: "image/jpeg", width: size.width, height: size.height, duration: nil)
+        try sink.seal(
+            name, role: role, contentType: "image/jpeg", width: size.width, height: size.height, duration: nil)
         return size
     }
 

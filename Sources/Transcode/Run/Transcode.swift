@@ -29,27 +29,31 @@ public enum Transcode {
             try Remux.run(demuxer, survey, video, plan: plan, name: name, limits: limits, sink: sink)
             try poster(input, video, plan, settings, limits, sink)
             return TranscodeReport(
-                outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration, frames: video.frames,
+                outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration,
+                frames: video.frames,
                 warnings: survey.warnings)
         case .nothing:
             try poster(input, video, plan, settings, limits, sink)
             return TranscodeReport(outcome: .encoded, duration: survey.duration, segments: 0, warnings: survey.warnings)
         case .encode(let encode):
-            let run = try EncodeRun.open(demuxer, survey, video, plan: plan, encode: encode, settings, limits, sink: sink)
+            let run = try EncodeRun.open(
+                demuxer, survey, video, plan: plan, encode: encode, settings, limits, sink: sink)
             return try run.run(demuxer)
         }
     }
 
     private static func poster(
-        _ input: Int32, _ video: VideoFacts, _ plan: TranscodePlan, _ settings: TranscodeSettings, _ limits: MediaLimits,
+        _ input: Int32, _ video: VideoFacts, _ plan: TranscodePlan, _ settings: TranscodeSettings,
+        _ limits: MediaLimits,
         _ sink: any OutputSink
     ) throws(Failure) {
         guard let size = plan.posterSize else { return }
         let demuxer = try Demuxer.open(input)
         let frame = try Frame.allocate()
-        guard try StillSearch.best(demuxer, video: video, limits: limits, into: frame) else { return }
+        guard try StillSearch.best(input, demuxer, video: video, limits: limits, into: frame) else { return }
         _ = try StillRenderer.write(
-            frame, of: video, longSide: size, quality: EncodeRun.posterQuality, threads: settings.threads, name: .poster, role: .poster,
+            frame, of: video, longSide: size, quality: EncodeRun.posterQuality, threads: settings.threads,
+            name: .poster, role: .poster,
             sink: sink)
     }
 }
