@@ -77,7 +77,7 @@ let package = Package(
         module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
         module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
 
-        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "MediaJobs", "Ingest", "Backend"]),
+        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
         program("rushes-media", uses: ["Vocabulary", "Files", "Processes", "Transcode", "Thumbs"]),
 
         tests("VocabularyTests", uses: ["Vocabulary"]),

@@ -8,7 +8,7 @@ public import Vocabulary
 public actor Backend {
     public nonisolated let address: ListenAddress
 
-    private let lock: FileLock
+    private var lock: FileLock?
     private let server: HTTPServer
     private let loop: ProcessingLoop
     private var housekeeping: Task<Void, Never>?
@@ -70,6 +70,7 @@ public actor Backend {
         await loop.stop()
         await housekeeping?.value
         housekeeping = nil
+        lock = nil
     }
 
     private func keepHouse(_ sweeper: Sweeper, _ bell: Bell, idle: Double, log: @escaping @Sendable (String) -> Void) {

@@ -4,5 +4,6 @@ extension Verb {
         .probe,
         .transcode,
         .thumb,
+        .serve,
     ]
 }
