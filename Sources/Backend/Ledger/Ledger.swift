@@ -70,5 +70,12 @@ protocol Ledger: Sendable {
     /// A rendition that offers this object, for its content type.
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition?
     func token(sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> TokenRow?
+    /// Invariants that the rows alone can break.
+    func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding]
+    /// By key.
+    func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow]
+    /// Whether there is a row, whatever its state, from which the sweep knows what to do.
+    func knows(_ upload: UploadID) async throws(Failure) -> Bool
+    func knows(_ item: ItemID) async throws(Failure) -> Bool
     func counts() async throws(Failure) -> LedgerCounts
 }

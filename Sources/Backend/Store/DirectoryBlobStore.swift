@@ -24,6 +24,11 @@ struct DirectoryBlobStore: BlobStore {
         return store
     }
 
+    /// For work that reads much.
+    func onBulk<Value: Sendable>(_ body: @escaping @Sendable () throws(Failure) -> Value) async throws(Failure) -> Value {
+        try await bulk.run(body)
+    }
+
     // MARK: Sessions
 
     func path(of session: StoreSession) -> String { incoming + "/" + session.folderName }
