@@ -22,7 +22,9 @@ public enum BackendCheck {
     }
 
     /// Invariants 1, 3 and 5: what a row names is there, with the recorded size and hash.
-    private static func checkObjects(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure) -> [Finding] {
+    private static func checkObjects(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+        -> [Finding]
+    {
         var findings: [Finding] = []
         var last: BlobKey?
         while true {
@@ -30,7 +32,9 @@ public enum BackendCheck {
             guard !page.isEmpty else { return findings }
             for blob in page {
                 // A backend at work may have removed it since the page was read.
-                if let finding = try await check(blob, store), try await ledger.blob(blob.key) != nil { findings.append(finding) }
+                if let finding = try await check(blob, store), try await ledger.blob(blob.key) != nil {
+                    findings.append(finding)
+                }
             }
             last = page.last?.key
         }
@@ -42,27 +46,34 @@ public enum BackendCheck {
         }
         guard size == blob.size else {
             return Finding(
-                "blob-size", invariant: 1, "A stored object has \(size) bytes instead of \(blob.size).", subject: blob.key.rawValue)
+                "blob-size", invariant: 1, "A stored object has \(size) bytes instead of \(blob.size).",
+                subject: blob.key.rawValue)
         }
         guard let expected = blob.sha256 else { return nil }
         do throws(Failure) {
             guard try await store.sha256(blob.key, progress: { _ throws(Failure) in }) == expected else {
                 return Finding(
-                    "blob-damaged", invariant: 3, "A stored object no longer has its recorded hash.", subject: blob.key.rawValue)
+                    "blob-damaged", invariant: 3, "A stored object no longer has its recorded hash.",
+                    subject: blob.key.rawValue)
             }
         } catch {
-            return Finding("blob-unreadable", invariant: 1, "A stored object cannot be read.", subject: blob.key.rawValue)
+            return Finding(
+                "blob-unreadable", invariant: 1, "A stored object cannot be read.", subject: blob.key.rawValue)
         }
         return nil
     }
 
     /// Invariant 1: an acknowledged part has what its name says.
-    private static func checkSessions(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure) -> [Finding] {
+    private static func checkSessions(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+        -> [Finding]
+    {
         var findings: [Finding] = []
         for session in try await store.sessions() {
             guard try await ledger.knows(session.upload) else {
                 findings.append(
-                    Finding("session-unknown", invariant: 9, "Parts lie in a folder that belongs to no upload.", subject: session.folderName))
+                    Finding(
+                        "session-unknown", invariant: 9, "Parts lie in a folder that belongs to no upload.",
+                        subject: session.folderName))
                 continue
             }
             for part in try await store.parts(session) ?? [] {
@@ -70,7 +81,8 @@ public enum BackendCheck {
                 if !isIntact, try await ledger.isOpen(session) {
                     findings.append(
                         Finding(
-                            "part-damaged", invariant: 1, "A part does not have the size and MD5 that were acknowledged.",
+                            "part-damaged", invariant: 1,
+                            "A part does not have the size and MD5 that were acknowledged.",
                             subject: "\(session.folderName)/\(part.fileName)"))
                 }
             }
@@ -79,11 +91,15 @@ public enum BackendCheck {
     }
 
     /// Invariant 9: every name in the folders of the store says whose bytes it holds.
-    private static func checkStrangers(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure) -> [Finding] {
+    private static func checkStrangers(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+        -> [Finding]
+    {
         var findings: [Finding] = []
         for path in try await store.strangers() {
             findings.append(
-                Finding("stranger", invariant: 9, "A file or folder lies in the store that nothing here would make.", subject: path))
+                Finding(
+                    "stranger", invariant: 9, "A file or folder lies in the store that nothing here would make.",
+                    subject: path))
         }
         for name in try await store.workNames() {
             let id = ItemID(rawValue: String(name.prefix { $0 != "." }))

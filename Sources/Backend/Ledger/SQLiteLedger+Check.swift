@@ -6,9 +6,13 @@ extension SQLiteLedger {
         try await database.read { database throws(Failure) in
             var findings: [Finding] = []
             for check in RowCheck.all {
-                for row in try database.rows(check.sql, check.sql.contains("?1") ? [.int(attemptMax)] : [], limit: RowCheck.findingsMax) {
+                for row in try database.rows(
+                    check.sql, check.sql.contains("?1") ? [.int(attemptMax)] : [], limit: RowCheck.findingsMax)
+                {
                     findings.append(
-                        Finding(check.code, invariant: check.invariant, check.message, subject: try row.required(0, SQLRow.text)))
+                        Finding(
+                            check.code, invariant: check.invariant, check.message,
+                            subject: try row.required(0, SQLRow.text)))
                 }
             }
             return findings
@@ -17,7 +21,8 @@ extension SQLiteLedger {
 
     func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow] {
         let rows = try await database.rows(
-            "SELECT key, owner, size, sha256 FROM blobs WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")], limit: limit)
+            "SELECT key, owner, size, sha256 FROM blobs WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")],
+            limit: limit)
         var blobs: [BlobRow] = []
         for row in rows {
             blobs.append(
@@ -49,19 +54,25 @@ private struct RowCheck: Sendable {
     static let all = [
         RowCheck(
             code: "upload-without-blob", invariant: 5, message: "A complete upload names no stored object.",
-            sql: "SELECT id FROM uploads WHERE state = 'complete' AND (blob IS NULL OR blob NOT IN (SELECT key FROM blobs))"),
+            sql:
+                "SELECT id FROM uploads WHERE state = 'complete' AND (blob IS NULL OR blob NOT IN (SELECT key FROM blobs))"
+        ),
         RowCheck(
             code: "rendition-without-blob", invariant: 5, message: "A rendition names an object that has no row.",
             sql: "SELECT item || '/' || name FROM renditions WHERE blob NOT IN (SELECT key FROM blobs)"),
         RowCheck(
-            code: "rendition-differs", invariant: 3, message: "A rendition does not have the recorded size or hash of its object.",
+            code: "rendition-differs", invariant: 3,
+            message: "A rendition does not have the recorded size or hash of its object.",
             sql: """
                 SELECT r.item || '/' || r.name FROM renditions r JOIN blobs b ON b.key = r.blob
                 WHERE r.size <> b.size OR r.sha256 IS NOT b.sha256
                 """),
         RowCheck(
-            code: "item-missing", invariant: 2, message: "An attached upload belongs to an item that has no row of this owner.",
-            sql: "SELECT u.id FROM uploads u WHERE u.attached = 1 AND u.owner IS NOT (SELECT owner FROM items WHERE id = u.item)"),
+            code: "item-missing", invariant: 2,
+            message: "An attached upload belongs to an item that has no row of this owner.",
+            sql:
+                "SELECT u.id FROM uploads u WHERE u.attached = 1 AND u.owner IS NOT (SELECT owner FROM items WHERE id = u.item)"
+        ),
         RowCheck(
             code: "too-many-attempts", invariant: 6, message: "A job was attempted more often than the limit allows.",
             sql: "SELECT item FROM jobs WHERE attempts > ?1"),
