@@ -68,7 +68,8 @@ let package = Package(
         module(
             "Thumbs",
             uses: [
-                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF", "CJPEGXL",
+                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
+                "CJPEGXL",
             ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
@@ -85,9 +86,12 @@ let package = Package(
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
         // A worker that misbehaves in every way that a test asks for.
         .executableTarget(
-            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Digests", "Processes"], path: "Tests/RogueMedia",
+            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Digests", "Processes"],
+            path: "Tests/RogueMedia",
             swiftSettings: house),
-        tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary", "rogue-media", "rushes-media", "rushes"]),
+        tests(
+            "MediaJobsTests",
+            uses: ["MediaJobs", "Processes", "Files", "Vocabulary", "rogue-media", "rushes-media", "rushes"]),
         tests(
             "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),

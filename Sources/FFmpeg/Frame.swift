@@ -60,6 +60,8 @@ package struct Frame: ~Copyable {
     package var channels: Int { Int(pointer.pointee.ch_layout.nb_channels) }
     package var pixelFormat: PixelFormat { PixelFormat(pointer.pointee.format) }
     var rawFormat: Int32 { pointer.pointee.format }
+    /// A number of libavutil, for comparing only.
+    package var sampleFormat: Int32 { pointer.pointee.format }
     package var sampleAspect: Rational { Rational(pointer.pointee.sample_aspect_ratio) }
     package var isInterlaced: Bool { pointer.pointee.interlaced_frame != 0 }
     package var isKey: Bool { pointer.pointee.key_frame != 0 }

@@ -18,8 +18,11 @@ final class WorkerProcess: Sendable {
         let child = try ChildProcess.start(
             ChildProgram(path: settings.workerPath, environment: environment(ProcessInfo.processInfo.environment)))
         let worker = WorkerProcess(child: child, settings: settings)
+        var watch = Watch(residentMax: MediaSettings.programBytes)
         do throws(Breakdown) {
-            guard case .hello(let version) = try worker.answer(before: .now + settings.startMax) else { throw .noStart }
+            guard case .hello(let version) = try worker.answer(before: .now + settings.startMax, watch: &watch) else {
+                throw .noStart
+            }
             guard version == MediaProtocol.version else {
                 throw .brokeProtocol("version \(version), expected \(MediaProtocol.version)")
             }
@@ -95,10 +98,13 @@ final class WorkerProcess: Sendable {
         }
         try send(.job(job), input.descriptor)
         var quietSince = ContinuousClock.now
+        var watch = Watch(residentMax: job.limits.memoryBytes + MediaSettings.programBytes)
         while true {
             let deadline = min(quietSince + settings.silenceMax, end)
-            let answer = try answer(
-                before: deadline, residentMax: job.limits.memoryBytes + MediaSettings.programBytes, end: end)
+            let answer: WorkerAnswer
+            do throws(Breakdown) { answer = try self.answer(before: deadline, watch: &watch) } catch {
+                throw .broken(error == .silent && deadline == end ? .overdue(settings.jobTimeMax) : error)
+            }
             switch conversation.received(answer) {
             case .open(let name):
                 let file = try ours { () throws(Failure) in try outputs.open(name) }
@@ -135,32 +141,26 @@ final class WorkerProcess: Sendable {
         guard isSent else { throw .broken(.died) }
     }
 
-    /// The next answer.
-    private func answer(
-        before deadline: ContinuousClock.Instant, residentMax: Int, end: ContinuousClock.Instant
-    ) throws(JobStop) -> WorkerAnswer {
-        do throws(Breakdown) {
-            return try answer(before: deadline) { () throws(Breakdown) in
-                if let bytes = child.residentBytes, bytes > residentMax { throw .tookMemory(bytes: bytes) }
-            }
-        } catch {
-            if case .silent = error, deadline == end { throw .broken(.overdue(settings.jobTimeMax)) }
-            throw .broken(error)
-        }
+    /// When to look at the worker's memory next: by the clock, so that a worker which talks all the time is looked at as well.
+    private struct Watch {
+        let residentMax: Int
+        var next = ContinuousClock.now + MediaSettings.watchInterval
     }
 
-    /// - Parameter watch: called every `watchInterval`.
+    /// The next answer.
+    /// - Throws: `silent` at the deadline.
     private func answer(
-        before deadline: ContinuousClock.Instant, watch: () throws(Breakdown) -> Void = {}
+        before deadline: ContinuousClock.Instant, watch: inout Watch
     ) throws(Breakdown) -> WorkerAnswer {
         while true {
-            let left = deadline - .now
-            guard left > .zero else { throw .silent }
-            let wait = min(left, MediaSettings.watchInterval)
-            switch child.wait(milliseconds: max(1, Int(wait / .milliseconds(1)))) {
-            case .timeout: try watch()
-            case .message: return try receive()
+            let now = ContinuousClock.now
+            guard now < deadline else { throw .silent }
+            if now >= watch.next {
+                if let bytes = child.residentBytes, bytes > watch.residentMax { throw .tookMemory(bytes: bytes) }
+                watch.next = now + MediaSettings.watchInterval
             }
+            let wait = min(deadline, watch.next) - now
+            if child.wait(milliseconds: max(1, Int(wait / .milliseconds(1)))) == .message { return try receive() }
         }
     }
 

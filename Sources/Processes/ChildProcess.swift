@@ -117,7 +117,7 @@ public final class ChildProcess: Sendable {
             if count < 0, errno == EINTR { continue }
             if watched[1].revents != 0 { watchesErrors = readErrors() }
             if watched[0].revents != 0 { return .message }
-            if count <= 0, left == 0 { return .timeout }
+            if left == 0 { return .timeout }
         }
     }
 

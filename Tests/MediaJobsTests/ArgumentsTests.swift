@@ -63,7 +63,7 @@ import Vocabulary
     }
 
     @Test func controlCharactersAreShownAndNotSent() {
-        #expect(Output.printable("two\nlines\u{1B}[2J\u{202E}") == #"two\nlines\u{001B}[2J\u{202E}"#)
+        #expect(Output.printable("two\nlines\u{1B}[2J\u{202E}") == #"two\nlines\u{1B}[2J\u{202E}"#)
         #expect(Output.printable("clip 🎬 👩‍🚀 été") == "clip 🎬 👩‍🚀 été")
     }
 

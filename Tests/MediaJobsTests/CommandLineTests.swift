@@ -148,11 +148,12 @@ import Testing
 
     @Test func aWorkerThatDiesIsOneSentenceAndExit1() throws {
         let folder = try Bench.makeFolder()
-        try Files.write([1], to: folder + "/dies")
-        let ended = try CommandLineRun.run("probe", "--json", "dies", in: folder, worker: "rogue-media")
+        try Files.write([1], to: folder + "/talks and dies")
+        let ended = try CommandLineRun.run("probe", "--json", "talks and dies", in: folder, worker: "rogue-media")
         #expect(ended.status == 1)
         #expect(ended.object?["code"] as? String == "media-crashed")
-        #expect(ended.errors == "rushes: The media process died while it worked on “dies”; it can be tried again.\n")
+        let sentence = "The media process died while it worked on “talks and dies”; it can be tried again."
+        #expect(ended.errors == "rushes: \(sentence)\n")
         try FileManager.default.removeItem(atPath: folder)
     }
 }

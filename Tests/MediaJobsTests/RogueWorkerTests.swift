@@ -55,7 +55,7 @@ import Vocabulary
         try await expect("writes without end", .outputInvalid, in: try Bench())
     }
 
-    @Test(arguments: ["takes memory", "runs out of memory"])
+    @Test(arguments: ["takes memory", "takes memory while it talks", "runs out of memory"])
     func aWorkerThatWantsTooMuchMemory(_ misdeed: String) async throws {
         try await expect(misdeed, .overBudget, in: try Bench())
     }

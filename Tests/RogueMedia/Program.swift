@@ -2,5 +2,8 @@ import Processes
 
 /// A worker that misbehaves as the job's file name says.
 @main struct Program {
-    static func main() { Rogue(MessageChannel(owning: ChildProgram.channelDescriptor)).serve() }
+    static func main() {
+        guard (try? Confinement.confine()) != nil else { return }
+        Rogue(MessageChannel(owning: ChildProgram.channelDescriptor)).serve()
+    }
 }

@@ -43,7 +43,13 @@ struct Rogue {
             for _ in 0..<2000 { say(String(repeating: "noise ", count: 100) + "\n") }
             say("the last words\n")
             abort()
-        case "takes memory": takeMemory()
+        case "takes memory": takeMemory {}
+        case "takes memory while it talks":
+            var frames = 0
+            takeMemory {
+                frames += 1
+                send(.progress(job: job.id, MediaProgress(fraction: 0, frames: frames)))
+            }
         case "writes without end": writeWithoutEnd(job)
         case "burns":
             while true {}
@@ -100,10 +106,16 @@ struct Rogue {
         abort()
     }
 
-    private func takeMemory() -> Never {
+    private func takeMemory(_ talk: () -> Void) -> Never {
         let chunk = 16 << 20
-        for _ in 0..<64 { memset(malloc(chunk), 1, chunk) }
-        hang()
+        for _ in 0..<64 {
+            memset(malloc(chunk), 1, chunk)
+            talk()
+        }
+        while true {
+            talk()
+            usleep(1000)
+        }
     }
 
     private func writeWithoutEnd(_ job: MediaJob) {

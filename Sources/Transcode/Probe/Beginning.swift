@@ -19,7 +19,9 @@ struct Beginning: ~Copyable {
         self.frame = frame
         self.first = first
     }
-    static func open(_ demuxer: borrowing Demuxer, video: StreamDescription, limits: MediaLimits) throws(Failure) -> Beginning {
+    static func open(_ demuxer: borrowing Demuxer, video: StreamDescription, limits: MediaLimits) throws(Failure)
+        -> Beginning
+    {
         Beginning(
             try Decoder.open(demuxer, stream: video.index, threads: 1, pixelCountMax: limits.pixelCountMax),
             try Frame.allocate(), try Frame.allocate())
@@ -63,7 +65,8 @@ struct Beginning: ~Copyable {
     }
 
     func facts(
-        _ video: StreamDescription, frames: Int, span: Span, isVariable: Bool, keyframeIntervalMax: Double?, hasEdits: Bool
+        _ video: StreamDescription, frames: Int, span: Span, isVariable: Bool, keyframeIntervalMax: Double?,
+        hasEdits: Bool
     ) -> VideoFacts? {
         guard hasFirst else { return nil }
         let shown = first.color
@@ -81,7 +84,9 @@ struct Beginning: ~Copyable {
                 color: color, peak: first.peakLuminance, dolbyProfile: video.dolbyVisionProfile,
                 dolbyCompatibility: video.dolbyVisionCompatibility, hasDolbyMetadata: first.hasDolbyVisionMetadata),
             hasAlpha: first.pixelFormat.hasAlpha, isInterlaced: isInterlaced, timeBase: video.timeBase, frames: frames,
-            averageRate: span.rate, hasVariableRate: isVariable, start: span.start, end: span.end,
+            averageRate: span.rate, hasVariableRate: isVariable,
+            start: first.bestTimestamp.map { max(span.start, video.timeBase.seconds($0)) } ?? span.start,
+            end: span.end,
             keyframeIntervalMax: keyframeIntervalMax, hasEdits: hasEdits)
     }
 }

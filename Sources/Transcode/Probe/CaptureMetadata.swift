@@ -17,7 +17,9 @@ struct CaptureMetadata: Equatable {
         func value(_ keys: String...) -> (key: String, text: String)? {
             for key in keys {
                 for dictionary in [container, video] {
-                    if let text = dictionary[key]?.trimmingCharacters(in: .whitespacesAndNewlines), !text.isEmpty { return (key, text) }
+                    if let text = dictionary[key]?.trimmingCharacters(in: .whitespacesAndNewlines), !text.isEmpty {
+                        return (key, text)
+                    }
                 }
             }
             return nil
@@ -29,7 +31,9 @@ struct CaptureMetadata: Equatable {
             takenAtSource = key
             break
         }
-        gps = value("com.apple.quicktime.location.iso6709", "location", "location-eng", "xyz").flatMap { Self.location($0.text) }
+        gps = value("com.apple.quicktime.location.iso6709", "location", "location-eng", "xyz").flatMap {
+            Self.location($0.text)
+        }
         let make = value("com.apple.quicktime.make", "make", "make-eng", "com.android.manufacturer")?.text
         let model = value("com.apple.quicktime.model", "model", "model-eng", "com.android.model")?.text
         camera = Self.camera(make: make, model: model)
@@ -55,7 +59,8 @@ struct CaptureMetadata: Equatable {
     }
 
     private static func coordinates(_ numbers: [String]) -> [Double]? {
-        guard numbers.count >= 2, let latitude = degrees(numbers[0], whole: 2), let longitude = degrees(numbers[1], whole: 3),
+        guard numbers.count >= 2, let latitude = degrees(numbers[0], whole: 2),
+            let longitude = degrees(numbers[1], whole: 3),
             abs(latitude) <= 90, abs(longitude) <= 180, latitude != 0 || longitude != 0
         else { return nil }
         return [latitude, longitude]
@@ -70,7 +75,9 @@ struct CaptureMetadata: Equatable {
         case 2: return sign * ((magnitude / 100).rounded(.down) + magnitude.truncatingRemainder(dividingBy: 100) / 60)
         case 4:
             let minutes = (magnitude / 100).rounded(.down).truncatingRemainder(dividingBy: 100)
-            return sign * ((magnitude / 10000).rounded(.down) + minutes / 60 + magnitude.truncatingRemainder(dividingBy: 100) / 3600)
+            return sign
+                * ((magnitude / 10000).rounded(.down) + minutes / 60 + magnitude.truncatingRemainder(dividingBy: 100)
+                    / 3600)
         default: return value
         }
     }
@@ -82,17 +89,23 @@ enum CaptureTime {
     static func normalized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count >= 19 else { return nil }
-        func number(_ from: Int, _ count: Int) -> Int? { Int(String(decoding: bytes[from..<(from + count)], as: UTF8.self)) }
+        func number(_ from: Int, _ count: Int) -> Int? {
+            Int(String(decoding: bytes[from..<(from + count)], as: UTF8.self))
+        }
         guard let year = number(0, 4), let month = number(5, 2), let day = number(8, 2), let hour = number(11, 2),
-            let minute = number(14, 2), let second = number(17, 2), bytes[4] == bytes[7], [0x2D, 0x3A].contains(bytes[4]),
+            let minute = number(14, 2), let second = number(17, 2), bytes[4] == bytes[7],
+            [0x2D, 0x3A].contains(bytes[4]),
             [0x54, 0x20].contains(bytes[10])
         else { return nil }
-        let zone = String(decoding: bytes[19...], as: UTF8.self).drop { $0 == "." || $0.isNumber }.trimmingCharacters(in: .whitespaces)
+        let zone = String(decoding: bytes[19...], as: UTF8.self).drop { $0 == "." || $0.isNumber }.trimmingCharacters(
+            in: .whitespaces)
         return iso(year, month, day, hour, minute, second, zone: offset(zone))
     }
 
     /// - Parameter zone: `Z`, `+02:00` or nothing.
-    static func iso(_ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int, zone: String) -> String? {
+    static func iso(_ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int, zone: String)
+        -> String?
+    {
         // 1904 and 1970 are QuickTime's and Unix's zero.
         guard year > 1970 || (year == 1970 && (month, day) != (1, 1)), (1...12).contains(month), (1...31).contains(day),
             (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second)

@@ -30,7 +30,8 @@ enum DeclaredLength {
     /// RFC 8794: EBML header, then the Segment, whose size may be unknown (all ones).
     private static func matroska(_ head: [UInt8]) -> Int64? {
         guard let header = element(head, at: 0), header.id == 0x1A45_DFA3, let headerSize = header.size,
-            let segment = element(head, at: header.start + Int(headerSize)), segment.id == 0x1853_8067, let size = segment.size
+            let segment = element(head, at: header.start + Int(headerSize)), segment.id == 0x1853_8067,
+            let size = segment.size
         else { return nil }
         return Int64(segment.start) + size
     }
@@ -55,6 +56,8 @@ enum DeclaredLength {
     }
 
     static func asfFileProperties(_ head: [UInt8]) -> Int? {
-        head.firstIndex(of: [0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65])
+        head.firstIndex(of: [
+            0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
+        ])
     }
 }

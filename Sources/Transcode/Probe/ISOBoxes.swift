@@ -71,5 +71,7 @@ struct ISOBoxes: Equatable {
     }
 
     /// Four printable characters; QuickTime also uses `©`.
-    private static func isType(_ bytes: [UInt8]) -> Bool { bytes.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0xA9 } }
+    private static func isType(_ bytes: [UInt8]) -> Bool {
+        bytes.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0xA9 }
+    }
 }

@@ -20,7 +20,8 @@ enum OpenVerdict {
     static let notMedia = Reason(.notMedia, "This is not a photo, video or sound.")
     static let encrypted = Reason(.encrypted, "The file is protected; an unprotected copy is needed.")
     static let truncated = Reason(
-        .truncated, "The end of the file is missing: the recording was not finished, or it was copied only in part. Copy it again.")
+        .truncated,
+        "The end of the file is missing: the recording was not finished, or it was copied only in part. Copy it again.")
     static let corrupt = Reason(.corrupt, "The file is damaged and cannot be opened.")
     static let nothingDecodes = Reason(.corrupt, "The file is damaged: no picture in it can be decoded.")
     static func noDecoder(_ codec: String?) -> Reason {

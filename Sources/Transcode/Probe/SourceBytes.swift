@@ -53,7 +53,9 @@ extension Collection where Element == UInt8, Index == Int {
         var index = startIndex
         let last = endIndex - pattern.count
         while index <= last {
-            if self[index] == first, self[index..<(index + pattern.count)].elementsEqual(pattern) { return index - startIndex }
+            if self[index] == first, self[index..<(index + pattern.count)].elementsEqual(pattern) {
+                return index - startIndex
+            }
             index += 1
         }
         return nil

@@ -12,6 +12,8 @@ struct Survey {
     var video: VideoFacts?
     /// Seconds shown, over the chosen picture and sound.
     var duration: Double
+    /// Seconds on the container's clock.
+    var soundStart: Double?
     var capture: CaptureMetadata
     var warnings: [MediaWarning]
     /// A verdict against the file; the facts stand as far as they were found.
@@ -33,7 +35,8 @@ struct Survey {
         let isCut = DeclaredLength.isCut(format, head: head, size: source.size)
         do {
             let demuxer = try Demuxer.open(descriptor)
-            return try survey(demuxer, source: source, head: head, format: format, boxes: boxes, isCut: isCut, limits: limits)
+            return try survey(
+                demuxer, source: source, head: head, format: format, boxes: boxes, isCut: isCut, limits: limits)
         } catch {
             switch error.code {
             case .sourceUnreadable, .overBudget, .cancelled: throw error
@@ -43,7 +46,8 @@ struct Survey {
     }
 
     private static func survey(
-        _ demuxer: borrowing Demuxer, source: SourceBytes, head: [UInt8], format: MediaFormat?, boxes: ISOBoxes?, isCut: Bool,
+        _ demuxer: borrowing Demuxer, source: SourceBytes, head: [UInt8], format: MediaFormat?, boxes: ISOBoxes?,
+        isCut: Bool,
         limits: MediaLimits
     ) throws(Failure) -> Outcome {
         let streams = demuxer.streams
@@ -53,7 +57,8 @@ struct Survey {
             otherTrackCount: streams.count - (tracks.video == nil ? 0 : 1) - tracks.allAudio.count, video: nil,
             duration: demuxer.duration ?? 0,
             capture: CaptureMetadata(container: demuxer.metadata, video: tracks.video?.metadata ?? [:]), warnings: [])
-        if survey.capture.takenAt == nil, format == .asf, let at = DeclaredLength.asfFileProperties(head), head.count >= at + 56,
+        if survey.capture.takenAt == nil, format == .asf, let at = DeclaredLength.asfFileProperties(head),
+            head.count >= at + 56,
             let time = CaptureTime.fileTime(head.littleEndian(at + 48, bytes: 8))
         {
             survey.capture.takenAt = time
@@ -61,10 +66,13 @@ struct Survey {
         }
         survey.warnings += tracks.skippedAudio.map { track in
             MediaWarning(
-                "audio-track-skipped", "Sound track \(track.index) is left out: there is no decoder for \(track.codec ?? "it").")
+                "audio-track-skipped",
+                "Sound track \(track.index) is left out: there is no decoder for \(track.codec ?? "it").")
         }
 
-        if boxes?.isProtected == true || tracks.video?.isEncrypted == true { return .surveyed(survey.with(OpenVerdict.encrypted)) }
+        if boxes?.isProtected == true || tracks.video?.isEncrypted == true {
+            return .surveyed(survey.with(OpenVerdict.encrypted))
+        }
         guard let track = tracks.video else {
             return try surveySound(demuxer, survey, format: format, size: source.size, isCut: isCut, limits: limits)
         }
@@ -84,13 +92,15 @@ struct Survey {
             return .surveyed(survey.with(counted.isCut ? OpenVerdict.truncated : OpenVerdict.nothingDecodes))
         }
         survey.video = picture
+        survey.soundStart = counted.soundStart
         survey.duration = counted.duration ?? survey.duration
         if counted.isDamaged {
             survey.warnings.append(MediaWarning("damaged-frames", "Some pictures at the beginning are damaged."))
         }
         if counted.isCut { return .surveyed(survey.with(OpenVerdict.truncated)) }
         if boxes?.isFragmented == true, boxes?.isCut == true {
-            survey.warnings.append(MediaWarning("cut-end", "The end of the recording is missing; the rest is complete."))
+            survey.warnings.append(
+                MediaWarning("cut-end", "The end of the recording is missing; the rest is complete."))
         }
         if case .dolbyVision = picture.hdr { return .surveyed(survey.with(OpenVerdict.dolbyVision)) }
         if picture.width * picture.height > limits.pixelCountMax {
@@ -101,14 +111,17 @@ struct Survey {
     }
 
     private static func surveySound(
-        _ demuxer: borrowing Demuxer, _ survey: Survey, format: MediaFormat?, size: Int64, isCut: Bool, limits: MediaLimits
+        _ demuxer: borrowing Demuxer, _ survey: Survey, format: MediaFormat?, size: Int64, isCut: Bool,
+        limits: MediaLimits
     ) throws(Failure) -> Outcome {
         // The weakest detections (a stray frame header of MP3 or AAC in any bytes) are no proof of media.
         let certain = 25
         guard !survey.tracks.allAudio.isEmpty, format != nil || demuxer.probeScore > certain else {
             return .rejected(OpenVerdict.notMedia)
         }
-        if survey.tracks.allAudio.contains(where: \.isEncrypted) { return .surveyed(survey.with(OpenVerdict.encrypted)) }
+        if survey.tracks.allAudio.contains(where: \.isEncrypted) {
+            return .surveyed(survey.with(OpenVerdict.encrypted))
+        }
         guard let track = survey.tracks.audio else {
             let codec = survey.tracks.allAudio.first.map { $0.codec ?? $0.tag }
             return .surveyed(survey.with(OpenVerdict.noDecoder(codec)))

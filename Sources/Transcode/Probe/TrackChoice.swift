@@ -12,7 +12,9 @@ struct TrackChoice: Equatable {
     /// The default track first, then the first in the file: phones put the moving picture before a large still, Dolby Vision its base
     /// layer before the enhancement. Covers and thumbnail tracks are no video.
     init(_ streams: [StreamDescription]) {
-        let videos = streams.filter { $0.kind == .video && !$0.isAttachedPicture && !$0.isTimedThumbnails && !$0.isDependent }
+        let videos = streams.filter {
+            $0.kind == .video && !$0.isAttachedPicture && !$0.isTimedThumbnails && !$0.isDependent
+        }
         let playable = videos.filter { $0.hasDecoder && !$0.isEncrypted }
         video = playable.first(where: \.isDefault) ?? playable.first ?? videos.first
         allAudio = streams.filter { $0.kind == .audio }

@@ -10,11 +10,15 @@ struct TrackSurvey {
     static let decodePacketMax = 300
     /// Decoded frames looked at for interlacing.
     static let sampleFrameMax = 6
+    /// Samples read for their showing times where the index, which has decoding times, leaves doubt.
+    static let timedSampleMax = 600
 
     var picture: VideoFacts?
     var frames = 0
     /// Seconds.
     var duration: Double?
+    /// Seconds on the container's clock.
+    var soundStart: Double?
     /// Samples that the index lists are past the end of the file.
     var isCut = false
     var isDamaged = false
@@ -33,7 +37,11 @@ struct TrackSurvey {
         var beginning = try Beginning.open(demuxer, video: video, limits: limits)
         let packet = try Packet.allocate()
 
-        while index == nil || !beginning.isDone {
+        // Whether the rate varies is said of the whole recording, with what the edit list leaves out.
+        // Where pictures are reordered, some recorders write irregular decoding times for pictures that are shown regularly.
+        let needsTimes = index.map { $0.timing.isVariable && video.reorderDelay > 0 } ?? false
+        var coded = TimingSurvey()
+        while index == nil || !beginning.isDone || needsTimes && coded.frames < timedSampleMax {
             let more: Bool
             do { more = try demuxer.read(into: packet) } catch {
                 if error.code == .sourceUnreadable { throw error }
@@ -41,8 +49,11 @@ struct TrackSurvey {
             }
             guard more else { break }
             if packet.stream == video.index {
-                if survey.record == nil, beginning.packets == 0 { survey.record = record(of: packet, codec: video.codec) }
+                if survey.record == nil, beginning.packets == 0 {
+                    survey.record = record(of: packet, codec: video.codec)
+                }
                 if !beginning.isDone { try beginning.take(packet) }
+                if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
                 if index == nil, !packet.isDiscarded {
                     if let time = packet.pts ?? packet.dts {
                         timing.add(time, duration: packet.duration)
@@ -58,6 +69,8 @@ struct TrackSurvey {
         }
         try beginning.finish()
         timing.finish()
+        coded.finish()
+        let isVariable = needsTimes ? coded.isVariable : timing.isVariable
 
         survey.isDamaged = beginning.isDamaged
         survey.isCut =
@@ -67,11 +80,13 @@ struct TrackSurvey {
         // AVCHD and others hand out fields: two packets of half a frame each.
         let isByField = index == nil && beginning.isInterlaced && isField(video, timing)
         survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames
-        let span = Span(timing, frames: survey.frames, video: video)
+        let span = Span(timing, frames: survey.frames, video: video, length: index == nil ? nil : video.duration)
         survey.duration = index == nil ? span.duration(with: sound, audio: audio) : demuxer.duration ?? span.length
+        survey.soundStart = audio.flatMap { audio in (sound.first ?? audio.start).map(audio.timeBase.seconds) }
         survey.picture = beginning.facts(
-            video, frames: survey.frames, span: span, isVariable: !isByField && timing.isVariable,
-            keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase), hasEdits: index?.hasEdits ?? false)
+            video, frames: survey.frames, span: span, isVariable: !isByField && isVariable,
+            keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase),
+            hasEdits: index?.hasEdits ?? false)
         return survey
     }
 
@@ -109,9 +124,16 @@ struct Span: Equatable {
 
     var length: Double { end - start }
 
-    init(_ timing: TimingSurvey, frames: Int, video: StreamDescription) {
+    /// - Parameter length: of the edited track in its time base, where an index says it; the times are then decoding times.
+    init(_ timing: TimingSurvey, frames: Int, video: StreamDescription, length: Int64?) {
         let first = timing.first ?? video.start ?? 0, last = timing.last ?? first
         start = video.timeBase.seconds(first)
+        if let length, frames > 0 {
+            let seconds = video.timeBase.seconds(length)
+            end = start + seconds
+            rate = Double(frames) / seconds
+            return
+        }
         let shown = video.timeBase.seconds(last - first)
         let nominal = video.averageRate.isKnown ? 1 / video.averageRate.double : 0
         let between = frames > 1 && shown > 0 ? shown / Double(frames - 1) : nominal
@@ -170,6 +192,7 @@ struct SampleIndex {
             index.timing.add(entry.timestamp + offset, duration: lastDuration)
             if entry.isKey { index.keyframes.add(entry.timestamp + offset) }
         }
+        index.timing.finish()
         index.hasEdits = discarded > 0 || count != video.frameCount
         return index
     }

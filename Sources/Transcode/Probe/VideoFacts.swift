@@ -62,7 +62,8 @@ struct VideoFacts: Equatable {
 
     /// FFmpeg's matrix names with zscale's.
     static let zimgMatrices = [
-        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_cl", "smpte240m": "240m",
+        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_cl",
+        "smpte240m": "240m",
         "fcc": "fcc", "ycgco": "ycgco", "ictcp": "ictcp",
     ]
 

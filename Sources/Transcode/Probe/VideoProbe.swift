@@ -24,7 +24,8 @@ extension Survey {
         facts.duration = duration > 0 ? rounded(duration) : nil
         facts.audio = tracks.allAudio.filter { $0.codec != nil || $0.channels > 0 }.map { track in
             MediaFacts.Audio(
-                codec: track.codec, channels: track.channels, layout: track.layout, sampleRate: track.sampleRate > 0 ? track.sampleRate : nil)
+                codec: track.codec, channels: track.channels, layout: track.layout,
+                sampleRate: track.sampleRate > 0 ? track.sampleRate : nil)
         }
         facts.takenAt = capture.takenAt
         facts.takenAtSource = capture.takenAtSource
@@ -43,6 +44,7 @@ extension Survey {
         facts.averageFPS = video.averageRate > 0 ? rounded(video.averageRate) : nil
         facts.hasVariableFrameRate = video.hasVariableRate
         facts.frames = video.frames
+        facts.delivery = Conformance.delivery(of: self)
         return facts
     }
 
