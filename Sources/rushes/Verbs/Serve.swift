@@ -13,7 +13,8 @@ extension Verb {
             """,
         options: [.listen, .data, .memory]
     ) { arguments async throws(Failure) in
-        let folder = try arguments[.data] ?? Configuration.current().backendFolder
+        let configuration = try Configuration.current()
+        let folder = arguments[.data] ?? configuration.backendFolder
         guard let address = ListenAddress(arguments[.listen] ?? "unix:\(Configuration.socket(of: folder))") else {
             throw Failure(.usage, "--listen takes ADDR:PORT or unix:PATH.")
         }

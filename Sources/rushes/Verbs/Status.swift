@@ -7,7 +7,7 @@ extension Verb {
         "status", summary: "say where every item stands, and why something waits",
         details: "With --json one line an item.", options: [.json]
     ) { arguments async throws(Failure) in
-        guard let box = try await Box.existing(home: try Configuration.current().home) else {
+        guard let box = try await BoxView.open(home: try Configuration.current().home) else {
             Output.say("nothing has been taken yet: rushes ingest PATH starts.")
             return .done
         }
@@ -24,7 +24,7 @@ extension Verb {
         "show", operands: "ITEM", operandCount: 1...1, summary: "tell all that is known of one item",
         details: "ITEM is an id, as status shows them, or its beginning.", options: [.json]
     ) { arguments async throws(Failure) in
-        guard let box = try await Box.existing(home: try Configuration.current().home) else {
+        guard let box = try await BoxView.open(home: try Configuration.current().home) else {
             throw Failure(.notFound, "Nothing has been taken yet.")
         }
         let detail = try await box.show(try await item(named: arguments.operands[0], in: box))
@@ -37,7 +37,7 @@ extension Verb {
     }
 
     /// An item by its id, or by a beginning that only one has.
-    private static func item(named text: String, in box: Box) async throws(Failure) -> ItemID {
+    private static func item(named text: String, in box: BoxView) async throws(Failure) -> ItemID {
         let matching = try await box.items().map(\.item).filter { $0.rawValue.hasPrefix(text) }
         guard let first = matching.first else {
             throw Failure(.notFound, "There is no item “\(text)”: rushes status lists them.")
