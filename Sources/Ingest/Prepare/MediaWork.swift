@@ -1,0 +1,37 @@
+public import Vocabulary
+
+/// The three things that preparing asks of the media process. The one door between ingest and `MediaJobs`.
+public struct MediaWork: Sendable {
+    /// A file that was made, at its place in staging.
+    public struct Made: Sendable, Equatable {
+        public var output: SealedOutput
+        public var path: String
+        public init(output: SealedOutput, path: String) {
+            self.output = output
+            self.path = path
+        }
+    }
+
+    /// A path and the name by which people know the file.
+    public var probe: @Sendable (_ path: String, _ name: String) async throws(Failure) -> ProbeReport
+    /// The 1080p rendition and the poster, into a folder. A verdict of the file's makes none.
+    public var rendition:
+        @Sendable (
+            _ path: String, _ name: String, _ folder: String, _ progress: @escaping @Sendable (Double) -> Void
+        ) async throws(Failure) -> [Made]
+    /// A still of that long side, into a folder.
+    public var thumbnail:
+        @Sendable (_ path: String, _ name: String, _ folder: String, _ size: Int) async throws(Failure) -> [Made]
+
+    public init(
+        probe: @escaping @Sendable (String, String) async throws(Failure) -> ProbeReport,
+        rendition:
+            @escaping @Sendable (String, String, String, @escaping @Sendable (Double) -> Void) async throws(Failure) ->
+            [Made],
+        thumbnail: @escaping @Sendable (String, String, String, Int) async throws(Failure) -> [Made]
+    ) {
+        self.probe = probe
+        self.rendition = rendition
+        self.thumbnail = thumbnail
+    }
+}
