@@ -1,0 +1,71 @@
+import CFFmpeg
+package import Vocabulary
+
+/// Owns one opened decoder.
+package struct Decoder: ~Copyable {
+    private let pointer: UnsafeMutablePointer<AVCodecContext>
+
+    /// How decoding one packet went.
+    package enum Outcome: Sendable {
+        case accepted
+        /// The packet is damaged and was dropped; the decoder goes on.
+        case damaged
+    }
+
+    private init(owning pointer: UnsafeMutablePointer<AVCodecContext>) { self.pointer = pointer }
+    deinit {
+        var pointer: UnsafeMutablePointer<AVCodecContext>? = pointer
+        avcodec_free_context(&pointer)
+    }
+
+    /// - Parameters:
+    ///   - threads: 0 lets the library choose.
+    ///   - pixelCountMax: larger pictures are refused by the decoder itself.
+    /// - Throws: `unsupported-codec` when there is no such decoder here.
+    package static func open(
+        _ demuxer: borrowing Demuxer, stream: Int, threads: Int, pixelCountMax: Int
+    ) throws(Failure) -> Decoder {
+        let stream = demuxer.raw(stream)
+        guard let codec = avcodec_find_decoder(stream.pointee.codecpar.pointee.codec_id) else {
+            throw failure("avcodec_find_decoder", rushes_error_no_decoder)
+        }
+        let decoder = Decoder(owning: try allocated("avcodec_alloc_context3", avcodec_alloc_context3(codec)))
+        let context = decoder.pointer
+        try check("avcodec_parameters_to_context", avcodec_parameters_to_context(context, stream.pointee.codecpar))
+        context.pointee.pkt_timebase = stream.pointee.time_base
+        context.pointee.framerate = stream.pointee.avg_frame_rate
+        // The library's own default is 1.
+        context.pointee.thread_count = Int32(threads)
+        context.pointee.max_pixels = Int64(pixelCountMax)
+        try check("avcodec_open2", avcodec_open2(context, codec, nil))
+        return decoder
+    }
+
+    package func send(_ packet: borrowing Packet) throws(Failure) -> Outcome {
+        try accept(avcodec_send_packet(pointer, packet.pointer))
+    }
+    /// Nothing more will come: the decoder gives out what it holds back.
+    package func finish() throws(Failure) { _ = try accept(avcodec_send_packet(pointer, nil)) }
+    /// Forgets everything before a seek.
+    package func flush() { avcodec_flush_buffers(pointer) }
+
+    private func accept(_ code: Int32) throws(Failure) -> Outcome {
+        if code >= 0 || code == rushes_error_end { return .accepted }
+        if code == rushes_error(ENOMEM) { throw failure("avcodec_send_packet", code) }
+        return .damaged
+    }
+
+    package enum Received: Sendable { case frame, needsInput, damaged, end }
+
+    /// - Returns: `.damaged` when a packet accepted before turned out to be broken; asking again goes on.
+    package func receive(into frame: borrowing Frame) throws(Failure) -> Received {
+        let code = avcodec_receive_frame(pointer, frame.pointer)
+        switch code {
+        case 0...: return .frame
+        case rushes_error_again: return .needsInput
+        case rushes_error_end: return .end
+        case rushes_error(ENOMEM): throw failure("avcodec_receive_frame", code)
+        default: return .damaged
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import CFFmpeg
+package import Vocabulary
+
+/// Owns an opened container over a descriptor.
+package struct Demuxer: ~Copyable {
+    private let pointer: UnsafeMutablePointer<AVFormatContext>
+    private let input: DescriptorInput
+    private let context: UnsafeMutablePointer<AVIOContext>
+
+    /// The containers that cameras, phones and recorders write. Everything that opens further files or addresses (playlists,
+    /// image sequences, session descriptions) and everything that takes plain text for media stays outside.
+    private static let allowedFormats = [
+        "mov", "matroska", "avi", "wav", "w64", "mpegts", "mpegtsraw", "mpeg", "mpegvideo", "mxf", "asf", "ogg", "flac",
+        "mp3", "aac", "flv", "live_flv", "dv", "aiff", "caf", "amr", "amrnb", "amrwb", "ac3", "eac3", "dts", "rm",
+        "gif", "apng", "ivf",
+        "nut", "gxf", "h264", "hevc", "m4v", "mjpeg", "yuv4mpegpipe", "au", "tta", "wv", "ape", "mpc", "mpc8", "r3d",
+    ].joined(separator: ",")
+    private static let allowedPictures = [
+        "image2pipe", "png_pipe", "jpeg_pipe", "webp_pipe", "tiff_pipe", "bmp_pipe", "psd_pipe", "gif", "apng",
+        "exr_pipe", "dpx_pipe",
+        "j2k_pipe", "jpegxl_pipe", "sgi_pipe", "pcx_pipe", "qoi_pipe", "dds_pipe", "sunrast_pipe", "pam_pipe",
+        "ppm_pipe", "pgm_pipe",
+        "pbm_pipe", "xbm_pipe",
+    ].joined(separator: ",")
+
+    package enum Purpose: Sendable { case media, picture }
+
+    private init(
+        owning pointer: UnsafeMutablePointer<AVFormatContext>, _ input: DescriptorInput,
+        _ context: UnsafeMutablePointer<AVIOContext>
+    ) {
+        self.pointer = pointer
+        self.input = input
+        self.context = context
+    }
+    deinit {
+        var pointer: UnsafeMutablePointer<AVFormatContext>? = pointer
+        avformat_close_input(&pointer)
+        freeIOContext(context)
+    }
+
+    /// - Parameter usesEdits: false shows the streams as coded, without the edit list.
+    /// - Throws: `source-unreadable` when the disk failed; otherwise what the library made of the bytes.
+    package static func open(
+        _ descriptor: Int32, for purpose: Purpose = .media, usesEdits: Bool = true, readsStreams: Bool = true
+    ) throws(Failure) -> Demuxer {
+        LibraryLog.install()
+        let input = try DescriptorInput(descriptor)
+        let context = try input.makeContext()
+        var pointer = avformat_alloc_context()
+        guard let format = pointer else {
+            freeIOContext(context)
+            throw failure("avformat_alloc_context", rushes_error(ENOMEM))
+        }
+        format.pointee.pb = context
+        format.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
+        // A file may name other files (data references, playlists): none of them is opened.
+        format.pointee.io_open = { _, _, _, _, _ in rushes_error(EACCES) }
+        var options: OpaquePointer?
+        defer { av_dict_free(&options) }
+        av_dict_set(&options, "format_whitelist", purpose == .media ? allowedFormats : allowedPictures, 0)
+        av_dict_set(&options, "protocol_whitelist", "none", 0)
+        if !usesEdits { av_dict_set(&options, "ignore_editlist", "1", 0) }
+
+        let code = avformat_open_input(&pointer, nil, nil, &options)
+        guard code >= 0, let format = pointer else {
+            // The library has freed the format context itself.
+            freeIOContext(context)
+            try input.throwFault()
+            throw failure("avformat_open_input", code)
+        }
+        let demuxer = Demuxer(owning: format, input, context)
+        if readsStreams {
+            let found = avformat_find_stream_info(format, nil)
+            try input.throwFault()
+            try check("avformat_find_stream_info", found)
+        }
+        return demuxer
+    }
+
+    /// FFmpeg's names for the container, comma-separated.
+    package var formatName: String { String(cString: pointer.pointee.iformat.pointee.name) }
+    /// 0 to 100: how sure the detection is.
+    package var probeScore: Int { Int(pointer.pointee.probe_score) }
+    package var metadata: [String: String] { metadataDictionary(pointer.pointee.metadata) }
+    /// Seconds; nil where the container does not say and nothing could be guessed.
+    package var duration: Double? {
+        timestamp(pointer.pointee.duration).flatMap { $0 > 0 ? Double($0) / Double(AV_TIME_BASE) : nil }
+    }
+    package var start: Double? { timestamp(pointer.pointee.start_time).map { Double($0) / Double(AV_TIME_BASE) } }
+    package var fileSize: Int64 { input.size }
+    package var readPosition: Int64 { avio_seek(pointer.pointee.pb, 0, SEEK_CUR) }
+
+    package var streamCount: Int { Int(pointer.pointee.nb_streams) }
+    package func stream(_ index: Int) -> StreamDescription { StreamDescription(raw(index), of: pointer) }
+    package var streams: [StreamDescription] { (0..<streamCount).map { stream($0) } }
+    func raw(_ index: Int) -> UnsafeMutablePointer<AVStream> {
+        guard let stream = pointer.pointee.streams[index] else {
+            preconditionFailure("stream \(index) of \(streamCount)")
+        }
+        return stream
+    }
+
+    /// Packets of other streams are not even read where the container allows that.
+    package func keepOnly(_ kept: Set<Int>) {
+        for index in 0..<streamCount {
+            raw(index).pointee.discard = kept.contains(index) ? AVDISCARD_DEFAULT : AVDISCARD_ALL
+        }
+    }
+
+    /// - Returns: false at the end.
+    package func read(into packet: borrowing Packet) throws(Failure) -> Bool {
+        let code = av_read_frame(pointer, packet.pointer)
+        if code >= 0 { return true }
+        try input.throwFault()
+        if code == rushes_error_end { return false }
+        throw failure("av_read_frame", code)
+    }
+
+    /// Goes to the keyframe at or before a time.
+    /// - Parameter ticks: in the stream's time base.
+    package func seek(stream: Int, to ticks: Int64) throws(Failure) {
+        let code = av_seek_frame(pointer, Int32(stream), ticks, AVSEEK_FLAG_BACKWARD)
+        try input.throwFault()
+        try check("av_seek_frame", code)
+    }
+
+    /// One sample of the container's index.
+    package struct IndexEntry: Sendable {
+        package var position: Int64
+        package var bytes: Int
+        /// Decoding time in the stream's time base.
+        package var timestamp: Int64
+        package var isKey: Bool
+        package var isDiscarded: Bool
+    }
+    package func indexCount(stream: Int) -> Int { Int(avformat_index_get_entries_count(raw(stream))) }
+    package func indexEntry(stream: Int, _ number: Int) -> IndexEntry? {
+        guard let entry = avformat_index_get_entry(raw(stream), Int32(number))?.pointee else { return nil }
+        return IndexEntry(
+            position: entry.pos, bytes: Int(entry.size), timestamp: entry.timestamp,
+            isKey: entry.flags & AVINDEX_KEYFRAME != 0, isDiscarded: entry.flags & AVINDEX_DISCARD_FRAME != 0)
+    }
+}

@@ -1,0 +1,111 @@
+import CFFmpeg
+package import Vocabulary
+
+/// A decoded still: 8 bits a channel, R, G, B, A, rows from the top without gaps. Alpha is straight; without alpha it is 255.
+package struct RGBAImage: Sendable, Equatable {
+    package var width: Int
+    package var height: Int
+    package var pixels: [UInt8]
+    package var hasAlpha: Bool
+    /// The ICC profile that came with the pixels.
+    package var profile: [UInt8]?
+
+    package init(width: Int, height: Int, pixels: [UInt8], hasAlpha: Bool, profile: [UInt8]? = nil) {
+        self.width = width
+        self.height = height
+        self.pixels = pixels
+        self.hasAlpha = hasAlpha
+        self.profile = profile
+    }
+}
+
+/// Decodes the picture formats that FFmpeg knows (PNG, WebP, TIFF, BMP, PSD, GIF …) from a descriptor.
+package enum PictureDecoder {
+    /// A damaged tail must not keep the first picture from being found, nor a stream of damage the decoder busy for ever.
+    static let packetMax = 64
+
+    /// What the header says, before anything large is allocated.
+    package struct Header: Sendable, Equatable {
+        package var codec: String?
+        package var format: String
+        package var width: Int
+        package var height: Int
+        package var pixelFormat: PixelFormat
+    }
+
+    package static func header(_ descriptor: Int32) throws(Failure) -> Header {
+        let demuxer = try Demuxer.open(descriptor, for: .picture)
+        let stream = try picture(of: demuxer)
+        return Header(
+            codec: stream.codec, format: demuxer.formatName, width: stream.width, height: stream.height,
+            pixelFormat: stream.pixelFormat)
+    }
+
+    /// - Parameter pixelCountMax: larger pictures are `too-large`.
+    /// - Throws: `unsupported-codec`, `too-large`, `truncated` when nothing decodes, `corrupt`.
+    package static func decodeFirstFrame(_ descriptor: Int32, pixelCountMax: Int, threads: Int = 1) throws(Failure)
+        -> RGBAImage
+    {
+        let demuxer = try Demuxer.open(descriptor, for: .picture)
+        let stream = try picture(of: demuxer)
+        guard stream.width * stream.height <= pixelCountMax else {
+            throw Failure(
+                .tooLarge, "The picture has more pixels than can be handled.",
+                detail: "\(stream.width)x\(stream.height)")
+        }
+        let decoder = try Decoder.open(demuxer, stream: stream.index, threads: threads, pixelCountMax: pixelCountMax)
+        let packet = try Packet.allocate(), frame = try Frame.allocate()
+        var remaining = packetMax
+        var hasFinished = false
+        while true {
+            switch try decoder.receive(into: frame) {
+            case .frame: return try image(of: frame)
+            case .end:
+                throw Failure(
+                    .truncated, "The picture is cut off before anything can be shown.", detail: LibraryLog.last)
+            case .damaged: continue
+            case .needsInput:
+                remaining -= 1
+                guard remaining > 0 else { throw Failure(.corrupt, "The picture is damaged.", detail: LibraryLog.last) }
+                if !hasFinished, try demuxer.read(into: packet) {
+                    if packet.stream == stream.index { _ = try decoder.send(packet) }
+                    packet.unreference()
+                } else {
+                    hasFinished = true
+                    try decoder.finish()
+                }
+            }
+        }
+    }
+
+    private static func picture(of demuxer: borrowing Demuxer) throws(Failure) -> StreamDescription {
+        guard let stream = demuxer.streams.first(where: { $0.kind == .video }) else {
+            throw Failure(.notMedia, "This is not a picture.", detail: demuxer.formatName)
+        }
+        return stream
+    }
+
+    /// Any decoded picture as RGBA.
+    package static func image(of frame: borrowing Frame, matrix: String? = nil) throws(Failure) -> RGBAImage {
+        let width = frame.width, height = frame.height
+        let scaler = try Scaler.make(
+            from: frame, width: width, height: height, format: PixelFormat(AV_PIX_FMT_RGBA), matrix: matrix)
+        let converted = try scaler.scale(frame)
+        let rowBytes = width * 4
+        let pixels = [UInt8](unsafeUninitializedCapacity: rowBytes * height) { buffer, count in
+            converted.withPlane(0) { first, stride in
+                for row in 0..<height {
+                    guard let target = buffer.baseAddress else { continue }
+                    (target + row * rowBytes).update(from: first + row * stride, count: rowBytes)
+                }
+            }
+            count = rowBytes * height
+        }
+        var profile: [UInt8]?
+        if let side = av_frame_get_side_data(frame.pointer, AV_FRAME_DATA_ICC_PROFILE) {
+            profile = [UInt8](UnsafeRawBufferPointer(start: side.pointee.data, count: side.pointee.size))
+        }
+        return RGBAImage(
+            width: width, height: height, pixels: pixels, hasAlpha: frame.pixelFormat.hasAlpha, profile: profile)
+    }
+}
