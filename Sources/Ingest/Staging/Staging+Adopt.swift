@@ -43,8 +43,10 @@ extension Staging {
     ) throws(Failure) -> FileRow {
         let staged = try OpenFile.reading(target)
         var file = file
+        let name = file.name
         let before = try staged.facts()
         file.sha256 = try Files.sha256(of: staged) { bytes throws(Failure) in
+            guard bytes <= before.size else { throw Self.changed(name, detail: "\(target) grew over \(before.size) bytes") }
             progress(bytes)
             try stop.check()
         }
@@ -65,6 +67,10 @@ extension Staging {
         let (opened, before) = try open(source)
         let draft = try Draft.begin(for: target)
         let copied = try Files.copy(opened, into: draft) { bytes throws(Failure) in
+            // A file that grows as fast as it is read would never end.
+            guard bytes <= before.size else {
+                throw Self.changed(file.name, detail: "\(source) grew over \(before.size) bytes")
+            }
             progress(bytes)
             try stop.check()
         }
