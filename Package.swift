@@ -46,12 +46,16 @@ let package = Package(
         library("CHEIF", pkgConfig: "libheif", apt: ["libheif-dev"]),
         library("CRaw", apt: ["libraw-dev"]),
         library("CLittleCMS", pkgConfig: "lcms2", apt: ["liblcms2-dev"]),
+        library("CPNG", pkgConfig: "libpng", apt: ["libpng-dev"]),
+        library("CWebP", pkgConfig: "libwebpdemux libwebp", apt: ["libwebp-dev"]),
+        library("CTIFF", pkgConfig: "libtiff-4", apt: ["libtiff-dev"]),
+        library("CJPEGXL", apt: ["libjxl-dev"]),
 
         // Shared words, no I/O.
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["CCrypto"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses"]),
@@ -61,23 +65,41 @@ let package = Package(
 
         // Media: knows no queue and no network.
         module("Transcode", uses: ["Vocabulary", "FFmpeg"]),
-        module("Thumbs", uses: ["Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS"]),
+        module(
+            "Thumbs",
+            uses: [
+                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
+                "CJPEGXL",
+            ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
         // The two sides. They meet in Vocabulary.
         module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
         module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
 
-        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "MediaJobs", "Ingest", "Backend"]),
-        program("rushes-media", uses: ["Vocabulary", "Digests", "Processes", "Transcode", "Thumbs"]),
+        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
+        program("rushes-media", uses: ["Vocabulary", "Files", "Processes", "Transcode", "Thumbs"]),
 
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
         tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
-        tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary"]),
-        tests("BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        // A worker that misbehaves in every way that a test asks for.
+        .executableTarget(
+            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Digests", "Processes"],
+            path: "Tests/RogueMedia",
+            swiftSettings: house),
+        tests(
+            "MediaJobsTests",
+            uses: ["MediaJobs", "Processes", "Files", "Vocabulary", "rogue-media", "rushes-media", "rushes"]),
+        tests(
+            "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
-        tests("PipelineTests", uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests(
+            "PipelineTests",
+            uses: [
+                "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
+                "rushes-media",
+            ]),
     ]
 )

@@ -1,1 +1,187 @@
-// Files
+internal import CFiles
+import Foundation
+import Glibc
+public import Vocabulary
+
+/// The only door for durable changes to files: temp → write → fsync → rename → fsync the folder. Every change that has become durable is one
+/// step of `DurableSteps`.
+public enum Files {
+    /// Files of this name prefix are unfinished writes; recovery may remove those of its own folder.
+    public static let temporaryPrefix = ".rushes-tmp-"
+
+    // MARK: Looking
+
+    /// Nil when nothing is there. Links are followed.
+    public static func facts(_ path: String) throws(Failure) -> FileFacts? {
+        var status = stat()
+        if stat(path, &status) != 0 {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            throw FileFault.failure(errno, "stat", path)
+        }
+        return FileFacts(status)
+    }
+
+    /// Names in a folder, sorted by their bytes, without `.` and `..`.
+    public static func names(in folder: String) throws(Failure) -> [String] {
+        guard let stream = opendir(folder) else { throw FileFault.failure(errno, "opendir", folder) }
+        defer { closedir(stream) }
+        var names: [String] = []
+        errno = 0
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: Int(NAME_MAX) + 1) { String(cString: $0) }
+            }
+            if name != "." && name != ".." { names.append(name) }
+            errno = 0
+        }
+        guard errno == 0 else { throw FileFault.failure(errno, "readdir", folder) }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// Bytes that this user may still write to the file system of `path`.
+    public static func freeBytes(at path: String) throws(Failure) -> Int {
+        var status = statvfs()
+        try checked("statvfs", path, statvfs(path, &status))
+        return Int(status.f_bavail) * Int(status.f_frsize)
+    }
+
+    public static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    // MARK: Changing
+
+    /// Makes the folder and those above it, for this user only, and makes that durable.
+    public static func makeFolder(_ path: String) throws(Failure) {
+        if let facts = try facts(path) {
+            guard facts.kind == .folder else { throw FileFault.failure(EEXIST, "mkdir", path) }
+            return
+        }
+        let parent = folder(of: path)
+        if parent != path { try makeFolder(parent) }
+        if mkdir(path, 0o700) != 0, errno != EEXIST { throw FileFault.failure(errno, "mkdir", path) }
+        try synchronizeFolder(parent)
+    }
+
+    /// Writes a small file whole. Replaces an older one.
+    public static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
+        let draft = try Draft.begin(for: path)
+        try bytesOf(bytes) { buffer throws(Failure) in try draft.file.write(buffer, at: 0) }
+        try draft.commit(replacing: true)
+    }
+
+    /// Moves within one file system. The target must not exist.
+    public static func move(_ from: String, to: String) throws(Failure) {
+        let result = rushes_rename_noreplace(from, to)
+        guard result == 0 else { throw FileFault.failure(-result, "renameat2", to) }
+        try synchronizeFolder(folder(of: to))
+        if folder(of: from) != folder(of: to) { try synchronizeFolder(folder(of: from)) }
+        DurableSteps.passed("files.move")
+    }
+
+    /// Removes a file; one that is not there is no error.
+    public static func remove(_ path: String) throws(Failure) {
+        if unlink(path) != 0 {
+            if errno == ENOENT { return }
+            throw FileFault.failure(errno, "unlink", path)
+        }
+        try synchronizeFolder(folder(of: path))
+        DurableSteps.passed("files.remove")
+    }
+
+    /// Removes a folder with all in it; one that is not there is no error. Links inside are removed, not followed.
+    public static func removeTree(_ path: String) throws(Failure) {
+        guard try facts(path) != nil else { return }
+        do { try FileManager.default.removeItem(atPath: path) } catch {
+            if try facts(path) == nil { return }
+            throw Failure(.ioError, "A folder could not be removed.", detail: "\(path): \(error)")
+        }
+        try synchronizeFolder(folder(of: path))
+        DurableSteps.passed("files.removeTree")
+    }
+
+    /// Without this a rename, a new name or a removal may itself be lost in a power cut.
+    public static func synchronizeFolder(_ path: String) throws(Failure) {
+        let opened = try checked("open for reading", path, open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+        defer { close(opened) }
+        // Some network file systems refuse to sync a folder; they promise nothing then, and there is no more to do.
+        if fsync(opened) != 0, errno != EINVAL, errno != ENOTSUP { throw FileFault.failure(errno, "fsync", path) }
+    }
+
+    /// Keeps a folder of ours out of backups: `CACHEDIR.TAG` (bford.info/cachedir) and the nodump flag where there is one.
+    public static func excludeFromBackups(_ folder: String) throws(Failure) {
+        let tag = folder + "/CACHEDIR.TAG"
+        if try facts(tag) == nil {
+            try write(Array("Signature: 8a477f597d28d172789f06886806bc55\n# Staging of rushes.\n".utf8), to: tag)
+        }
+        let opened = OpenFile(
+            owning: try checked("open for reading", folder, open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)),
+            path: folder)
+        _ = rushes_set_nodump(opened.descriptor)
+    }
+
+    static func bytesOf(_ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws(Failure) -> Void) throws(Failure) {
+        let result: Result<Void, Failure> = bytes.withUnsafeBytes { buffer in
+            do throws(Failure) {
+                try body(buffer)
+                return .success(())
+            } catch { return .failure(error) }
+        }
+        try result.get()
+    }
+}
+
+/// A file in the making, under a temporary name in the folder where it will live. Whole under its name after `commit`, gone otherwise.
+public final class Draft: @unchecked Sendable {
+    // Unchecked: one owner at a time writes, commits or lets go; nothing here is shared while it changes.
+    public let file: OpenFile
+    public let path: String
+    private var isPending = true
+
+    private init(file: OpenFile, path: String) {
+        self.file = file
+        self.path = path
+    }
+
+    public static func begin(for path: String) throws(Failure) -> Draft {
+        var random = SystemRandomNumberGenerator()
+        let name = Files.temporaryPrefix + String(UInt64.random(in: .min ... .max, using: &random), radix: 36)
+        return Draft(file: try .creating(Files.folder(of: path) + "/" + name), path: path)
+    }
+
+    /// Makes room for the whole, so that a full disk shows at the start.
+    public func reserve(_ bytes: Int) throws(Failure) {
+        guard bytes > 0 else { return }
+        let result = rushes_fallocate(file.descriptor, off_t(bytes))
+        // Not every file system can reserve; the write itself will tell then.
+        if result == -ENOSPC || result == -EFBIG || result == -EDQUOT {
+            throw FileFault.failure(-result, "fallocate", path)
+        }
+    }
+
+    /// fsync, rename, fsync the folder: one durable step.
+    /// - Throws: `conflict` when the name is taken and `replacing` is false.
+    public func commit(replacing: Bool = false) throws(Failure) {
+        try file.synchronize()
+        if replacing {
+            try checked("rename", path, rename(file.path, path))
+        } else {
+            let result = rushes_rename_noreplace(file.path, path)
+            if result == -EEXIST {
+                throw Failure(.conflict, "“\(path.split(separator: "/").last ?? "")” exists already.", detail: path)
+            }
+            guard result == 0 else { throw FileFault.failure(-result, "renameat2", path) }
+        }
+        isPending = false
+        try Files.synchronizeFolder(Files.folder(of: path))
+        DurableSteps.passed("files.commit")
+    }
+
+    public func discard() {
+        if isPending { unlink(file.path) }
+        isPending = false
+    }
+
+    deinit { discard() }
+}

@@ -123,37 +123,53 @@ extension FailureCode {
     public static let all: [Row] = [
         Row(code: .empty, remedy: .giveUp, status: 422, meaning: "the file has no bytes"),
         Row(code: .notMedia, remedy: .giveUp, status: 422, meaning: "not a photo, video or sound"),
-        Row(code: .truncated, remedy: .giveUp, status: 422, meaning: "the end is missing (recording not finished, or copied in part)"),
+        Row(
+            code: .truncated, remedy: .giveUp, status: 422,
+            meaning: "the end is missing (recording not finished, or copied in part)"),
         Row(code: .corrupt, remedy: .giveUp, status: 422, meaning: "the structure is damaged"),
         Row(code: .encrypted, remedy: .giveUp, status: 422, meaning: "protected content"),
-        Row(code: .unsupportedCodec, remedy: .giveUp, status: 422, meaning: "a real format for which there is no decoder here"),
-        Row(code: .unsupportedHDR, remedy: .giveUp, status: 422, meaning: "an HDR form that cannot be shown right here"),
+        Row(
+            code: .unsupportedCodec, remedy: .giveUp, status: 422,
+            meaning: "a real format for which there is no decoder here"),
+        Row(
+            code: .unsupportedHDR, remedy: .giveUp, status: 422, meaning: "an HDR form that cannot be shown right here"),
         Row(code: .tooLarge, remedy: .giveUp, status: 422, meaning: "more pixels than the fixed bound"),
         Row(code: .tooLong, remedy: .giveUp, status: 422, meaning: "longer than the setting allows"),
         Row(code: .noVideo, remedy: .giveUp, status: 422, meaning: "no picture track where one is needed"),
         Row(code: .contentRefused, remedy: .giveUp, status: 422, meaning: "refused by the backend's policy"),
-        Row(code: .overBudget, remedy: .askUser, status: 500, meaning: "decoding needs more memory than --memory allows"),
+        Row(
+            code: .overBudget, remedy: .askUser, status: 500, meaning: "decoding needs more memory than --memory allows"
+        ),
         Row(code: .mediaCrashed, remedy: .retryLater, status: 500, meaning: "the media process died on this file"),
-        Row(code: .mediaTimeout, remedy: .retryLater, status: 500, meaning: "the media process made no progress in time"),
+        Row(
+            code: .mediaTimeout, remedy: .retryLater, status: 500, meaning: "the media process made no progress in time"
+        ),
         Row(code: .mediaProtocol, remedy: .retryLater, status: 500, meaning: "the media process broke its protocol"),
-        Row(code: .outputInvalid, remedy: .retryLater, status: 500, meaning: "what was made did not pass its own check"),
+        Row(
+            code: .outputInvalid, remedy: .retryLater, status: 500, meaning: "what was made did not pass its own check"),
         Row(code: .workerMissing, remedy: .askUser, status: 500, meaning: "rushes-media was not found beside rushes"),
         Row(code: .sourceMissing, remedy: .askUser, status: 404, meaning: "the given path does not exist"),
         Row(code: .sourceUnreadable, remedy: .askUser, status: 500, meaning: "the file could not be read"),
-        Row(code: .sourceChanged, remedy: .retryLater, status: 409, meaning: "the file changed while it was being taken"),
+        Row(
+            code: .sourceChanged, remedy: .retryLater, status: 409, meaning: "the file changed while it was being taken"
+        ),
         Row(code: .stagingMissing, remedy: .askUser, status: 500, meaning: "a staged file is no longer there"),
         Row(code: .stagingDamaged, remedy: .askUser, status: 500, meaning: "a staged file no longer has its hash"),
         Row(code: .diskFull, remedy: .askUser, status: 507, meaning: "no space left"),
         Row(code: .readOnly, remedy: .askUser, status: 500, meaning: "the folder cannot be written"),
         Row(code: .ioError, remedy: .retryLater, status: 500, meaning: "the file system reported an error"),
         Row(code: .databaseError, remedy: .retryLater, status: 500, meaning: "the catalog or ledger reported an error"),
-        Row(code: .socketPathTooLong, remedy: .askUser, status: 500, meaning: "the Unix socket's path is over 107 bytes"),
+        Row(
+            code: .socketPathTooLong, remedy: .askUser, status: 500, meaning: "the Unix socket's path is over 107 bytes"
+        ),
         Row(code: .alreadyRunning, remedy: .askUser, status: 409, meaning: "another process holds this folder"),
         Row(code: .usage, remedy: .askUser, status: 400, meaning: "the command line is wrong"),
         Row(code: .cancelled, remedy: .giveUp, status: 409, meaning: "stopped on request"),
         Row(code: .internalError, remedy: .retryLater, status: 500, meaning: "a fault of Rushes itself"),
         Row(code: .backendUnreachable, remedy: .retryLater, status: 503, meaning: "no answer from the backend"),
-        Row(code: .backendError, remedy: .retryLater, status: 502, meaning: "the backend or store answered with a fault of its own"),
+        Row(
+            code: .backendError, remedy: .retryLater, status: 502,
+            meaning: "the backend or store answered with a fault of its own"),
         Row(code: .badRequest, remedy: .giveUp, status: 400, meaning: "the request has the wrong form"),
         Row(code: .unauthorized, remedy: .askUser, status: 401, meaning: "no valid token"),
         Row(code: .notFound, remedy: .giveUp, status: 404, meaning: "no such thing for this owner"),
@@ -162,8 +178,12 @@ extension FailureCode {
         Row(code: .staleGeneration, remedy: .retryLater, status: 409, meaning: "the session was reopened meanwhile"),
         Row(code: .incomplete, remedy: .retryLater, status: 409, meaning: "parts are missing"),
         Row(code: .urlExpired, remedy: .retryLater, status: 403, meaning: "the signed URL is not valid (any more)"),
-        Row(code: .badDigest, remedy: .retryLater, status: 400, meaning: "a part does not have the signed length or MD5"),
-        Row(code: .hashMismatch, remedy: .retryLater, status: 409, meaning: "what arrived does not have the declared SHA-256"),
+        Row(
+            code: .badDigest, remedy: .retryLater, status: 400, meaning: "a part does not have the signed length or MD5"
+        ),
+        Row(
+            code: .hashMismatch, remedy: .retryLater, status: 409,
+            meaning: "what arrived does not have the declared SHA-256"),
         Row(code: .bodyTooLarge, remedy: .giveUp, status: 413, meaning: "the request body is over its bound"),
         Row(code: .quotaExceeded, remedy: .askUser, status: 507, meaning: "the owner's quota is used up"),
         Row(code: .busy, remedy: .retryLater, status: 503, meaning: "too much at once; see Retry-After"),

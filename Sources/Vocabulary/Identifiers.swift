@@ -15,7 +15,9 @@ public struct Identifier<Kind>: RawRepresentable, Hashable, Sendable, Codable, C
             default: false
             }
         }
-        guard (1...Self.lengthMax).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(isAllowed) else { return nil }
+        guard (1...Self.lengthMax).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(isAllowed) else {
+            return nil
+        }
         self.rawValue = rawValue
     }
 

@@ -40,12 +40,16 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         {
             return .tiff
         }
+        // Olympus' and Panasonic's raws are TIFFs with a mark of their own.
+        if has("IIRO") || has("IIRS") || has("MMOR") || has([0x49, 0x49, 0x55, 0x00]) { return .tiff }
         if has("8BPS") { return .psd }
         if has("BM"), head.count >= 14, head[6..<10].allSatisfy({ $0 == 0 }) { return .bmp }
         if has([0xFF, 0x0A]) || has([0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jxl }
         if has([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jp2 }
         if has("ftyp", at: 4) { return isoBrand(head) }
-        for box in ["moov", "mdat", "free", "skip", "wide", "pnot", "moof", "styp"] where has(box, at: 4) { return .isoMedia }
+        for box in ["moov", "mdat", "free", "skip", "wide", "pnot", "moof", "styp"] where has(box, at: 4) {
+            return .isoMedia
+        }
         if has([0x1A, 0x45, 0xDF, 0xA3]) { return .matroska }
         if has([0x06, 0x0E, 0x2B, 0x34, 0x02, 0x05, 0x01, 0x01, 0x0D, 0x01, 0x02]) { return .mxf }
         if has([0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11]) { return .asf }
@@ -56,7 +60,8 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         if has("caff") { return .caf }
         if has([0x00, 0x00, 0x01, 0xBA]) || has([0x00, 0x00, 0x01, 0xB3]) { return .mpegPS }
         // Transport streams repeat 0x47 every 188 bytes, AVCHD every 192 after a 4-byte time stamp.
-        for (first, stride) in [(0, 188), (4, 192)] where [0, 1, 2].allSatisfy({ has([0x47], at: first + $0 * stride) }) {
+        for (first, stride) in [(0, 188), (4, 192)]
+        where [0, 1, 2].allSatisfy({ has([0x47], at: first + $0 * stride) }) {
             return .mpegTS
         }
         if has([0x1F, 0x07, 0x00]) { return .dv }
@@ -80,6 +85,12 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         if major == "crx " { return .cr3 }
         if major == "mif1" || major == "msf1" || major == "miaf" {
             return brands.contains("avif") || brands.contains("avis") ? .avif : .heif
+        }
+        // A major brand that nobody knows: what the file is compatible with decides.
+        let video: Set<String> = ["isom", "iso2", "mp41", "mp42", "qt  ", "avc1", "M4V ", "3gp4", "3gp5", "dash"]
+        if !brands.contains(where: video.contains) {
+            if brands.contains("avif") || brands.contains("avis") { return .avif }
+            if brands.contains(where: heif.contains) { return .heif }
         }
         return .isoMedia
     }

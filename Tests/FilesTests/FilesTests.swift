@@ -1,1 +1,144 @@
+import Digests
+import Files
+import Foundation
+import SQLite
 import Testing
+import Vocabulary
+
+/// A folder that is gone when the test is.
+final class ScratchFolder {
+    let path: String
+    init() throws {
+        path = NSTemporaryDirectory() + "rushes-files-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+@Suite struct FilesTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    @Test func aDraftIsWholeUnderItsNameAfterCommitAndGoneOtherwise() throws {
+        let path = scratch.path + "/whole"
+        do {
+            let draft = try Draft.begin(for: path)
+            _ = draft
+        }
+        #expect(try Files.names(in: scratch.path) == [])
+        let before = DurableSteps.passedCount
+        try Files.write([1, 2, 3], to: path)
+        #expect(DurableSteps.passedCount > before)
+        #expect(try OpenFile.reading(path).read(count: 10, at: 0) == [1, 2, 3])
+        #expect(try Files.names(in: scratch.path) == ["whole"])
+    }
+
+    @Test func aCommitThatMayNotReplaceLeavesWhatIsThere() throws {
+        let path = scratch.path + "/taken"
+        try Files.write([1], to: path)
+        let draft = try Draft.begin(for: path)
+        #expect(throws: Failure.self) { try draft.commit() }
+        draft.discard()
+        #expect(try OpenFile.reading(path).read(count: 10, at: 0) == [1])
+        #expect(try Files.names(in: scratch.path) == ["taken"])
+    }
+
+    @Test func aCopyHasTheHashAndTheBytesOfItsSource() throws {
+        let bytes = (0..<3_000_001).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
+        try Files.write(bytes, to: scratch.path + "/from")
+        let draft = try Draft.begin(for: scratch.path + "/to")
+        let copied = try Files.copy(try .reading(scratch.path + "/from"), into: draft)
+        try draft.commit()
+        #expect(copied.bytes == bytes.count)
+        #expect(copied.sha256 == Digest.sha256(bytes))
+        #expect(try Files.sha256(of: .reading(scratch.path + "/to")) == copied.sha256)
+        #expect(try OpenFile.reading(scratch.path + "/to").read(count: bytes.count + 1, at: 0) == bytes)
+    }
+
+    @Test func digestsAgreeWithPublishedVectors() {
+        // FIPS 180-4 "abc"; RFC 1321 appendix A.5 "message digest"; RFC 4231 test case 2.
+        #expect(Digest.sha256("abc").rawValue == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        let md5 = Digest(.md5)
+        md5.update("message digest")
+        #expect(md5.finalize().hexadecimal == "f96b697d7cb7938d525a2f31aaf161d0")
+        let tag = MessageAuthentication.sign("what do ya want for nothing?", key: Array("Jefe".utf8))
+        #expect(tag.hexadecimal == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        #expect(MessageAuthentication.isValid(tag, for: "what do ya want for nothing?", key: Array("Jefe".utf8)))
+        #expect(!MessageAuthentication.isValid(tag, for: "what do ya want for nothing", key: Array("Jefe".utf8)))
+    }
+
+    @Test(arguments: [[], [0xFB], [0xFB, 0xFF], [0xFB, 0xFF, 0xFE], [1, 2, 3, 4]] as [[UInt8]])
+    func base64ForURLsGoesThereAndBack(bytes: [UInt8]) {
+        #expect([UInt8](base64URL: bytes.base64URL) == bytes)
+        #expect(!bytes.base64URL.contains("+") && !bytes.base64URL.contains("/") && !bytes.base64URL.contains("="))
+    }
+
+    @Test func aLockIsHeldByOneAndNamesItsHolder() throws {
+        let path = scratch.path + "/lock"
+        var lock = try FileLock.acquire(path)
+        #expect(lock != nil)
+        #expect(try FileLock.acquire(path) == nil)
+        #expect(FileLock.holder(path) == Int(ProcessInfo.processInfo.processIdentifier))
+        lock = nil
+        #expect(try FileLock.acquire(path) != nil)
+    }
+
+    @Test func aMissingFileAndAFullDeviceAreToldApart() throws {
+        #expect(
+            throws: Failure(
+                .sourceMissing, "“none” does not exist.", detail: "open for reading /none: No such file or directory")
+        ) {
+            try OpenFile.reading("/none")
+        }
+        let full = OpenFile(owning: open("/dev/full", O_WRONLY), path: "/dev/full")
+        let failure = #expect(throws: Failure.self) {
+            try [UInt8](repeating: 1, count: 10).withUnsafeBytes { try full.write($0, at: 0) }
+        }
+        #expect(failure?.code == .diskFull)
+    }
+}
+
+@Suite struct DatabaseTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+    let schema = ["CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT UNIQUE)"]
+
+    @Test func aTransactionThatThrowsLeavesNothing() async throws {
+        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        await #expect(throws: Failure.self) {
+            try await database.write("test") { database throws(Failure) in
+                try database.run("INSERT INTO t(b) VALUES(?1)", ["x"])
+                throw Failure(.cancelled, "Stopped.")
+            }
+        }
+        #expect(try await database.rows("SELECT * FROM t").isEmpty)
+    }
+
+    @Test func valuesComeBackAsTheyWent() async throws {
+        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let values: [SQLValue] = [.null, 7, .real(1.5), "", "né\u{0}wline\n", .blob([]), .blob([0, 255])]
+        for value in values {
+            #expect(try await database.row("SELECT ?1", [value])?.values == [value])
+        }
+    }
+
+    @Test func aMigrationRunsOnceAndANewerFolderIsRefused() async throws {
+        _ = try await Database.open(scratch.path + "/db", migrations: schema)
+        let again = try await Database.open(scratch.path + "/db", migrations: schema + ["ALTER TABLE t ADD COLUMN c"])
+        #expect(try await again.rows("SELECT c FROM t").isEmpty)
+        let failure = await #expect(throws: Failure.self) {
+            try await Database.open(scratch.path + "/db", migrations: schema)
+        }
+        #expect(failure?.code == .databaseError)
+    }
+
+    @Test func returningRowsOfAChangeAreAllGivenAndCounted() async throws {
+        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let row = try await database.write("test") { database throws(Failure) in
+            try database.row("INSERT INTO t(b) VALUES('x') RETURNING a, b")
+        }
+        #expect(row?.values == [1, "x"])
+        let failure = await #expect(throws: Failure.self) { try await database.run("INSERT INTO t(b) VALUES('x')") }
+        #expect(failure?.code == .conflict)
+    }
+}

@@ -1,0 +1,85 @@
+internal import CFiles
+import Digests
+import Glibc
+public import Vocabulary
+
+extension Files {
+    /// Bytes read and hashed at a time.
+    static let copyBufferBytes = 1 << 20
+
+    public struct Copied: Sendable, Hashable {
+        public let bytes: Int
+        public let sha256: SHA256Digest
+        /// The extents are shared: no byte was written.
+        public let isReflink: Bool
+    }
+
+    /// Copies `source` into the draft with its SHA-256 in the same pass; where the file system can share extents, nothing is written and the
+    /// pass only hashes.
+    /// - Parameter progress: bytes so far; throws to stop.
+    public static func copy(
+        _ source: OpenFile, into draft: Draft, progress: (Int) throws(Failure) -> Void = { _ in }
+    ) throws(Failure) -> Copied {
+        let isReflink = rushes_reflink(draft.file.descriptor, source.descriptor) == 0
+        if !isReflink { try draft.reserve(try source.facts().size) }
+        var total = 0
+        let digest = try pass(over: source, progress: progress) { bytes, offset throws(Failure) in
+            total = offset + bytes.count
+            if !isReflink { try draft.file.write(bytes, at: offset) }
+        }
+        return Copied(bytes: total, sha256: digest, isReflink: isReflink)
+    }
+
+    /// The SHA-256 of a file as it stands.
+    public static func sha256(
+        of file: OpenFile, progress: (Int) throws(Failure) -> Void = { _ in }
+    ) throws(Failure) -> SHA256Digest {
+        try pass(over: file, progress: progress) { _, _ throws(Failure) in }
+    }
+
+    private static func pass(
+        over file: OpenFile, progress: (Int) throws(Failure) -> Void,
+        each body: (UnsafeRawBufferPointer, Int) throws(Failure) -> Void
+    ) throws(Failure) -> SHA256Digest {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: copyBufferBytes, alignment: 4096)
+        defer { buffer.deallocate() }
+        posix_fadvise(file.descriptor, 0, 0, Int32(POSIX_FADV_SEQUENTIAL))
+        let digest = Digest(.sha256)
+        var offset = 0
+        while true {
+            let got = try file.read(into: buffer, at: offset)
+            guard got > 0 else { break }
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
+            digest.update(bytes)
+            try body(bytes, offset)
+            offset += got
+            try progress(offset)
+        }
+        return digest.finalizeSHA256()
+    }
+}
+
+/// A lock on a folder or file that dies with its holder (flock).
+public final class FileLock: Sendable {
+    private let file: OpenFile
+    private init(file: OpenFile) { self.file = file }
+
+    /// - Returns: nil when another process holds it. The holder's process number stands in the file.
+    public static func acquire(_ path: String) throws(Failure) -> FileLock? {
+        let file = OpenFile(
+            owning: try checked("create", path, open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)), path: path)
+        guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            if errno == EWOULDBLOCK { return nil }
+            throw FileFault.failure(errno, "flock", path)
+        }
+        ftruncate(file.descriptor, 0)
+        try Files.bytesOf(Array("\(getpid())\n".utf8)) { bytes throws(Failure) in try file.write(bytes, at: 0) }
+        return FileLock(file: file)
+    }
+
+    /// Who holds it, as far as the file says.
+    public static func holder(_ path: String) -> Int? {
+        guard let file = try? OpenFile.reading(path), let bytes = try? file.read(count: 32, at: 0) else { return nil }
+        return Int(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    }
+}

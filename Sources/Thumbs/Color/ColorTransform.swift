@@ -1,0 +1,170 @@
+import CLittleCMS
+import Vocabulary
+
+/// From whatever a picture's numbers mean to 8-bit sRGB, by Little CMS: relative colorimetric with black point compensation,
+/// as photo viewers do it.
+enum ColorTransform {
+    /// - Parameter raster: without alpha.
+    /// - Returns: 8 bits, grey or RGB. A profile that is damaged or of another kind of colour is left aside, with a warning.
+    static func toSRGB(_ raster: Raster, _ encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> (
+        raster: Raster, warnings: [MediaWarning]
+    ) {
+        var warnings: [MediaWarning] = []
+        let source: Profile?
+        switch encoding {
+        case .plain: source = nil
+        case .profile(let bytes):
+            source = Profile(icc: bytes, for: raster.layout)
+            if source == nil {
+                warnings.append(MediaWarning("profile-ignored", "The picture's colour profile is damaged or does not fit it."))
+            }
+        case .codePoints(let points):
+            if raster.layout == .rgb, let toneMap = ToneMap(points) {
+                return (try toneMap.run(raster, budget: budget), warnings)
+            }
+            source = points.isPlain || raster.layout != .rgb ? nil : Profile(points)
+        case .gamma(let exponent, let chromaticities):
+            source = Profile(exponent: exponent, chromaticities: chromaticities, for: raster.layout)
+        }
+        if let source, let converted = try convert(raster, from: source, budget: budget) { return (converted, warnings) }
+        return (try plain(raster, budget: budget), warnings)
+    }
+
+    /// Without a profile: grey and RGB are sRGB already; Lab is defined; ink is taken as plain subtraction from white.
+    private static func plain(_ raster: Raster, budget: MemoryBudget) throws(Failure) -> Raster {
+        switch raster.layout {
+        case .lab:
+            if let lab = Profile.lab(), let converted = try convert(raster, from: lab, budget: budget) { return converted }
+            throw Failure(.internalError, "The picture's colours could not be converted.", detail: "Lab")
+        case .cmyk:
+            let result = try Raster(size: raster.size, layout: .rgb, depth: 8, budget: budget)
+            let output = result.pixels
+            for pixel in 0..<(raster.size.width * raster.size.height) {
+                let black = 255 - sample8(raster, pixel * 4 + 3)
+                for channel in 0..<3 {
+                    let light = (255 - sample8(raster, pixel * 4 + channel)) * black
+                    output[pixel * 3 + channel] = UInt8(truncatingIfNeeded: (light + 127) / 255)
+                }
+            }
+            return result
+        case .grey, .rgb, .greyAlpha, .rgba:
+            guard raster.depth == 16 else { return raster }
+            let result = try Raster(size: raster.size, layout: raster.layout, depth: 8, budget: budget)
+            for index in 0..<result.pixels.count { result.pixels[index] = UInt8(truncatingIfNeeded: sample8(raster, index)) }
+            return result
+        }
+    }
+
+    private static func sample8(_ raster: Raster, _ index: Int) -> UInt32 {
+        guard raster.depth == 16 else { return UInt32(raster.pixels[index]) }
+        return (UInt32(raster.pixels.load(fromByteOffset: index * 2, as: UInt16.self)) * 255 + 32767) / 65535
+    }
+
+    /// - Returns: nil when Little CMS finds no way between the profiles.
+    private static func convert(_ raster: Raster, from source: Profile, budget: MemoryBudget) throws(Failure) -> Raster? {
+        guard let target = Profile.sRGB(), let kind = pixelFormat(raster.layout, depth: raster.depth) else { return nil }
+        let flags = UInt32(cmsFLAGS_BLACKPOINTCOMPENSATION) | UInt32(cmsFLAGS_NOCACHE)
+        guard
+            let transform = cmsCreateTransform(
+                source.pointer, kind, target.pointer, rgb8, UInt32(INTENT_RELATIVE_COLORIMETRIC), flags)
+        else { return nil }
+        defer { cmsDeleteTransform(transform) }
+        let result = try Raster(size: raster.size, layout: .rgb, depth: 8, budget: budget)
+        for y in 0..<raster.size.height {
+            cmsDoTransform(transform, raster.row(y), result.row(y), UInt32(raster.size.width))
+        }
+        return result
+    }
+
+    // lcms2.h builds these with macros that Swift does not see: COLORSPACE_SH, CHANNELS_SH, BYTES_SH.
+    private static var rgb8: UInt32 { UInt32(PT_RGB) << 16 | 3 << 3 | 1 }
+    private static func pixelFormat(_ layout: Raster.Layout, depth: Int) -> UInt32? {
+        let space: Int32
+        switch layout {
+        case .grey: space = PT_GRAY
+        case .rgb: space = PT_RGB
+        case .cmyk: space = PT_CMYK
+        case .lab: space = PT_Lab
+        case .greyAlpha, .rgba: return nil
+        }
+        return UInt32(space) << 16 | UInt32(layout.channelCount) << 3 | UInt32(depth / 8)
+    }
+}
+
+/// A colour profile of Little CMS.
+private final class Profile {
+    /// A profile with its tables: the largest in use have a few megabytes.
+    static let byteCountMax = 64 << 20
+
+    let pointer: cmsHPROFILE
+
+    private init?(owning pointer: cmsHPROFILE?) {
+        guard let pointer else { return nil }
+        self.pointer = pointer
+    }
+    deinit { cmsCloseProfile(pointer) }
+
+    /// - Returns: nil unless the profile is whole and for this kind of colour.
+    convenience init?(icc: ByteView, for layout: Raster.Layout) {
+        guard icc.count >= 128, icc.count <= Self.byteCountMax else { return nil }
+        self.init(owning: cmsOpenProfileFromMem(icc.bytes.baseAddress, UInt32(icc.count)))
+        let expected: cmsColorSpaceSignature
+        switch layout {
+        case .grey, .greyAlpha: expected = cmsSigGrayData
+        case .rgb, .rgba: expected = cmsSigRgbData
+        case .cmyk: expected = cmsSigCmykData
+        case .lab: expected = cmsSigLabData
+        }
+        guard cmsGetColorSpace(pointer) == expected else { return nil }
+    }
+
+    convenience init?(_ points: CodePoints) {
+        let curve: OpaquePointer?
+        switch points.transfer {
+        case 4: curve = cmsBuildGamma(nil, 2.2)
+        case 5: curve = cmsBuildGamma(nil, 2.8)
+        case 8: curve = cmsBuildGamma(nil, 1)
+        case 17: curve = cmsBuildGamma(nil, 2.6)
+        default: curve = Self.sRGBCurve()
+        }
+        self.init(chromaticities: points.chromaticities, curve: curve)
+    }
+
+    convenience init?(exponent: Double, chromaticities: [Double]?, for layout: Raster.Layout) {
+        // An exponent outside this range is a mistake of the writer.
+        guard exponent > 0.1, exponent < 10 else { return nil }
+        // 1/2.2 is how sRGB writes itself down in gAMA.
+        let curve = abs(exponent - 1 / 2.2) < 0.005 ? Self.sRGBCurve() : cmsBuildGamma(nil, 1 / exponent)
+        if layout == .grey {
+            var white = cmsCIExyY(x: 0.3127, y: 0.3290, Y: 1)
+            defer { cmsFreeToneCurve(curve) }
+            self.init(owning: cmsCreateGrayProfile(&white, curve))
+        } else if layout == .rgb {
+            self.init(
+                chromaticities: chromaticities ?? CodePoints(primaries: 1, transfer: 13).chromaticities, curve: curve)
+        } else {
+            cmsFreeToneCurve(curve)
+            return nil
+        }
+    }
+
+    private convenience init?(chromaticities: [Double], curve: OpaquePointer?) {
+        defer { cmsFreeToneCurve(curve) }
+        guard chromaticities.count == 8, let curve else { return nil }
+        var white = cmsCIExyY(x: chromaticities[0], y: chromaticities[1], Y: 1)
+        var primaries = cmsCIExyYTRIPLE(
+            Red: cmsCIExyY(x: chromaticities[2], y: chromaticities[3], Y: 1),
+            Green: cmsCIExyY(x: chromaticities[4], y: chromaticities[5], Y: 1),
+            Blue: cmsCIExyY(x: chromaticities[6], y: chromaticities[7], Y: 1))
+        let curves: [OpaquePointer?] = [curve, curve, curve]
+        self.init(owning: cmsCreateRGBProfile(&white, &primaries, curves))
+    }
+
+    static func sRGB() -> Profile? { Profile(owning: cmsCreate_sRGBProfile()) }
+    static func lab() -> Profile? { Profile(owning: cmsCreateLab4Profile(nil)) }
+
+    /// IEC 61966-2-1 as a parametric curve of type 4.
+    private static func sRGBCurve() -> OpaquePointer? {
+        cmsBuildParametricToneCurve(nil, 4, [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045])
+    }
+}

@@ -1,0 +1,160 @@
+import CHEIF
+import Foundation
+import Vocabulary
+
+/// The primary picture of a HEIF or AVIF file, as libheif sees it.
+final class HEIFStill {
+    /// Bytes of one block of EXIF or XMP.
+    static let metadataBytesMax = 16 << 20
+    private static let metadataBlocksMax = 16
+
+    /// Upright: after the container's turns and crop.
+    let size: PixelSize
+    let depth: Int
+    private(set) var encoding: ColorEncoding = .plain
+    private(set) var codePoints: CodePoints?
+    private(set) var metadata = PhotoMetadata()
+    // libheif reads from these bytes for as long as the context lives.
+    private let bytes: ByteView
+    private let context: OpaquePointer
+    private let handle: OpaquePointer
+
+    init(_ bytes: ByteView) throws(Failure) {
+        guard let context = heif_context_alloc() else { throw Failure(.internalError, "libheif could not be started.") }
+        self.bytes = bytes
+        var handle: OpaquePointer?
+        var status = heif_context_read_from_memory_without_copy(context, bytes.bytes.baseAddress, bytes.count, nil)
+        if status.code == heif_error_Ok { status = heif_context_get_primary_image_handle(context, &handle) }
+        guard status.code == heif_error_Ok, let handle else {
+            heif_context_free(context)
+            throw Self.failure(status)
+        }
+        self.context = context
+        self.handle = handle
+        size = PixelSize(width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
+        depth = max(8, Int(heif_image_handle_get_luma_bits_per_pixel(handle)))
+        readColor()
+        readMetadata()
+    }
+
+    deinit {
+        heif_image_handle_release(handle)
+        heif_context_free(context)
+    }
+
+    /// The whole picture: libheif knows no smaller scale.
+    func decode(budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
+        let isDeep = depth > 8
+        let sampleBytes = isDeep ? 2 : 1
+        // YCbCr of up to full chroma, libheif's RGB, and ours.
+        try budget.admit(product(size.width + 64, size.height + 64, sampleBytes, hasAlpha ? 12 : 9))
+        guard let options = heif_decoding_options_alloc() else {
+            throw Failure(.internalError, "libheif could not be started.")
+        }
+        defer { heif_decoding_options_free(options) }
+        let chroma: heif_chroma
+        switch (isDeep, hasAlpha) {
+        case (false, false): chroma = heif_chroma_interleaved_RGB
+        case (false, true): chroma = heif_chroma_interleaved_RGBA
+        case (true, false): chroma = heif_chroma_interleaved_RRGGBB_LE
+        case (true, true): chroma = heif_chroma_interleaved_RRGGBBAA_LE
+        }
+        var image: OpaquePointer?
+        let status = heif_decode_image(handle, &image, heif_colorspace_RGB, chroma, options)
+        guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
+        defer { heif_image_release(image) }
+
+        let decoded = PixelSize(
+            width: Int(heif_image_get_width(image, heif_channel_interleaved)),
+            height: Int(heif_image_get_height(image, heif_channel_interleaved)))
+        var stride: Int32 = 0
+        guard let plane = heif_image_get_plane_readonly(image, heif_channel_interleaved, &stride) else {
+            throw .corrupt("libheif gave no pixels")
+        }
+        let raster = try Raster(size: decoded, layout: hasAlpha ? .rgba : .rgb, depth: isDeep ? 16 : 8, budget: budget)
+        guard Int(stride) >= raster.rowBytes else { throw .corrupt("libheif: stride \(stride)") }
+        raster.isPremultiplied = heif_image_handle_is_premultiplied_alpha(handle) != 0
+        let bits = Int(heif_image_get_bits_per_pixel_range(image, heif_channel_interleaved))
+        for y in 0..<decoded.height {
+            let row = raster.row(y)
+            row.copyMemory(from: plane + y * Int(stride), byteCount: raster.rowBytes)
+            guard isDeep, (9...15).contains(bits) else { continue }
+            // From `bits` to the full range of 16 by repeating the upper bits.
+            let samples = row.assumingMemoryBound(to: UInt16.self)
+            for index in 0..<(raster.rowBytes / 2) {
+                let value = UInt16(littleEndian: samples[index])
+                samples[index] = value << UInt16(16 - bits) | value >> UInt16(2 * bits - 16)
+            }
+        }
+        return DecodedPicture(raster: raster, encoding: Self.encoding(encoding, of: image))
+    }
+
+    /// Where the container says nothing, the coded picture may.
+    private static func encoding(_ known: ColorEncoding, of image: OpaquePointer) -> ColorEncoding {
+        guard case .plain = known else { return known }
+        var found: UnsafeMutablePointer<heif_color_profile_nclx>?
+        guard heif_image_get_nclx_color_profile(image, &found).code == heif_error_Ok, let found else { return known }
+        defer { heif_nclx_color_profile_free(found) }
+        return .codePoints(CodePoints(found.pointee))
+    }
+
+    /// A profile is the better description, except that an HDR curve can only be told by code points.
+    private func readColor() {
+        var found: UnsafeMutablePointer<heif_color_profile_nclx>?
+        if heif_image_handle_get_nclx_color_profile(handle, &found).code == heif_error_Ok, let found {
+            codePoints = CodePoints(found.pointee)
+            heif_nclx_color_profile_free(found)
+        }
+        let count = heif_image_handle_get_raw_color_profile_size(handle)
+        if let codePoints { encoding = .codePoints(codePoints) }
+        guard count > 0, count <= Self.metadataBytesMax, codePoints?.hdr == nil else { return }
+        var profile = [UInt8](repeating: 0, count: count)
+        guard heif_image_handle_get_raw_color_profile(handle, &profile).code == heif_error_Ok else { return }
+        encoding = .profile(ByteView(profile))
+    }
+
+    private func readMetadata() {
+        var ids = [heif_item_id](repeating: 0, count: Self.metadataBlocksMax)
+        let count = heif_image_handle_get_list_of_metadata_block_IDs(handle, nil, &ids, Int32(ids.count))
+        for id in ids.prefix(max(0, Int(count))) {
+            let size = heif_image_handle_get_metadata_size(handle, id)
+            guard size > 4, size <= Self.metadataBytesMax, let type = heif_image_handle_get_metadata_type(handle, id) else {
+                continue
+            }
+            var block = [UInt8](repeating: 0, count: size)
+            guard heif_image_handle_get_metadata(handle, id, &block).code == heif_error_Ok else { continue }
+            let view = ByteView(block)
+            switch String(cString: type) {
+            case "Exif":
+                // Four bytes say how many come before the TIFF header.
+                guard let skipped = view.u32(at: 0), let exif = EXIF.read(view.suffix(from: 4 + Int(skipped))) else { continue }
+                metadata = exif.completed(by: metadata)
+            case "mime": metadata = metadata.completed(by: XMP.read(view))
+            default: continue
+            }
+        }
+    }
+
+    private static func failure(_ status: heif_error) -> Failure {
+        let words = status.message.map { String(cString: $0) } ?? "error \(status.code.rawValue)"
+        switch status.code {
+        case heif_error_Memory_allocation_error:
+            return status.subcode == heif_suberror_Security_limit_exceeded
+                ? Failure(.tooLarge, "The picture has more pixels than can be worked on.", detail: words)
+                : Failure(.overBudget, "This picture needs more memory than there is.", detail: words)
+        case heif_error_Unsupported_filetype, heif_error_Unsupported_feature:
+            return Failure(.unsupportedCodec, "This kind of HEIF picture cannot be decoded here.", detail: words)
+        default:
+            return status.subcode == heif_suberror_End_of_data ? .truncated(words) : .corrupt(words)
+        }
+    }
+}
+
+extension CodePoints {
+    init(_ profile: heif_color_profile_nclx) {
+        self.init(
+            primaries: Int(profile.color_primaries.rawValue), transfer: Int(profile.transfer_characteristics.rawValue),
+            matrix: Int(profile.matrix_coefficients.rawValue))
+    }
+}

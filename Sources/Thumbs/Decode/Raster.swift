@@ -1,0 +1,83 @@
+import Vocabulary
+
+/// Decoded pixels: interleaved, 8 bits a sample or 16 over the full range in this machine's byte order, rows without gaps.
+final class Raster {
+    enum Layout: Int, Sendable {
+        case grey = 1
+        case greyAlpha = 2
+        case rgb = 3
+        case rgba = 4
+        /// Ink: 0 is paper.
+        case cmyk = 5
+        /// CIE L*a*b* in ICC's encoding.
+        case lab = 6
+
+        var channelCount: Int {
+            switch self {
+            case .grey: 1
+            case .greyAlpha: 2
+            case .rgb, .lab: 3
+            case .rgba, .cmyk: 4
+            }
+        }
+        var hasAlpha: Bool { self == .greyAlpha || self == .rgba }
+    }
+
+    let size: PixelSize
+    private(set) var layout: Layout
+    /// 8 or 16.
+    let depth: Int
+    let pixels: UnsafeMutableRawBufferPointer
+    /// True where the colours are already multiplied by alpha.
+    var isPremultiplied = false
+
+    /// Not cleared: every decoder fills all of it or clears it first.
+    init(size: PixelSize, layout: Layout, depth: Int, budget: MemoryBudget) throws(Failure) {
+        let count = Self.byteCount(size, layout: layout, depth: depth)
+        try budget.admit(count)
+        guard let count, count > 0 else { throw Failure(.corrupt, "The picture has no pixels.") }
+        self.size = size
+        self.layout = layout
+        self.depth = depth
+        pixels = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
+    }
+
+    deinit { pixels.deallocate() }
+
+    /// Nil when it does not fit.
+    static func byteCount(_ size: PixelSize, layout: Layout, depth: Int) -> Int? {
+        product(size.width, size.height, layout.channelCount, depth / 8)
+    }
+
+    var rowBytes: Int { size.width * layout.channelCount * (depth / 8) }
+    func row(_ y: Int) -> UnsafeMutableRawPointer { pixels.baseAddress.unsafelyUnwrapped + y * rowBytes }
+    func clear() { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
+
+    /// Lays the picture on white, in place. White is the largest value in every layout that can have alpha.
+    func flattenOnWhite() {
+        guard layout.hasAlpha else { return }
+        if depth == 8 { flatten(UInt8.self, UInt32.self) } else { flatten(UInt16.self, UInt64.self) }
+        layout = layout == .rgba ? .rgb : .grey
+    }
+
+    private func flatten<Sample: FixedWidthInteger & UnsignedInteger, Wide: FixedWidthInteger & UnsignedInteger>(
+        _: Sample.Type, _: Wide.Type
+    ) {
+        let colors = layout.channelCount - 1
+        let samples = pixels.bindMemory(to: Sample.self)
+        let white = Wide(Sample.max)
+        let premultiplied = isPremultiplied
+        var (from, to) = (0, 0)
+        for _ in 0..<(size.width * size.height) {
+            let alpha = Wide(samples[from + colors])
+            let paper = white * (white - alpha)
+            for channel in 0..<colors {
+                let value = Wide(samples[from + channel])
+                let above = premultiplied ? min(value, alpha) * white : value * alpha
+                samples[to + channel] = Sample(truncatingIfNeeded: (above + paper + white / 2) / white)
+            }
+            from += colors + 1
+            to += colors
+        }
+    }
+}

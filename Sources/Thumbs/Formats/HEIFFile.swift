@@ -1,0 +1,83 @@
+import CHEIF
+import FFmpeg
+import Vocabulary
+
+/// HEIC, HEIF and AVIF by libheif, which puts grids together and applies the container's own turns; EXIF's orientation is then void.
+/// Sequences without a still item go to FFmpeg.
+final class HEIFFile: PictureFile {
+    let header: PictureHeader
+    private let input: PictureInput
+    private let limits: MediaLimits
+    /// Nil for a sequence without a still.
+    private let still: HEIFStill?
+
+    init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
+        self.input = input
+        self.limits = limits
+        let structure = HEIFStructure(input.bytes)
+        // The size is known before libheif looks at anything.
+        if let size = structure.size {
+            try PictureHeader(size: size, codec: "").admit(limits)
+        }
+        if structure.lacksBytes { throw .truncated("items or boxes beyond the end of the file") }
+
+        var header: PictureHeader
+        if structure.primary == nil, let sequence = structure.sequence {
+            still = nil
+            header = PictureHeader(size: sequence.size, codec: Self.codec(sequence.codec, format))
+        } else {
+            let still = try HEIFStill(input.bytes)
+            self.still = still
+            header = PictureHeader(
+                size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
+                codePoints: still.codePoints, metadata: still.metadata)
+            header.containerTurn = structure.turn
+            header.pixelFormat = Self.pixelFormat(structure, depth: still.depth)
+        }
+        // libheif has turned the picture already.
+        header.metadata.orientation = nil
+        if let sequence = structure.sequence, structure.isSequence || structure.primary == nil, sequence.frames > 1 {
+            header.frames = sequence.frames
+            header.duration = sequence.duration
+            header.metadata.taken =
+                header.metadata.taken ?? CaptureTime(secondsSince1904: sequence.created, source: "mvhd")
+        }
+        try header.admit(limits)
+        self.header = header
+    }
+
+    func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        guard let still else { return try FFmpegFile.decode(input, header: header, limits: limits, budget: budget) }
+        return try still.decode(budget: budget)
+    }
+
+    private static func codec(_ type: String?, _ format: MediaFormat) -> String {
+        switch type {
+        case "hvc1", "hev1": "hevc"
+        case "av01": "av1"
+        case "avc1": "h264"
+        case "jpeg": "mjpeg"
+        case "j2k1": "jpeg2000"
+        case "vvc1": "vvc"
+        default: format == .avif ? "av1" : "hevc"
+        }
+    }
+
+    /// From the decoder's configuration: chroma_format_idc of `hvcC`, the flags of `av1C`.
+    private static func pixelFormat(_ structure: HEIFStructure, depth: Int) -> String? {
+        let properties = structure.codedItem?.properties ?? []
+        let chroma: String
+        if let body = properties.first("hvcC")?.body, let value = body.byte(at: 16) {
+            chroma = ["gray", "yuv420p", "yuv422p", "yuv444p"][Int(value & 3)]
+        } else if let flags = properties.first("av1C")?.body.byte(at: 2) {
+            if flags & 0x10 != 0 {
+                chroma = "gray"
+            } else {
+                chroma = flags & 0x08 == 0 ? "yuv444p" : flags & 0x04 == 0 ? "yuv422p" : "yuv420p"
+            }
+        } else {
+            return nil
+        }
+        return depth > 8 ? "\(chroma)\(depth)le" : chroma
+    }
+}

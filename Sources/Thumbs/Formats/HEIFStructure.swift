@@ -1,0 +1,203 @@
+/// The items of a HEIF or AVIF file (ISO/IEC 23008-12) and its image sequence, read without decoding. Pure.
+struct HEIFStructure {
+    struct Item {
+        var type: String
+        /// Where the bytes are: in the file, or in the `idat` box.
+        var extents: [(isInFile: Bool, offset: Int, length: Int)] = []
+        var properties: [ISOBox] = []
+    }
+
+    /// An image sequence's track.
+    struct Sequence: Equatable {
+        var codec: String
+        var size: PixelSize
+        var frames: Int
+        /// Seconds.
+        var duration: Double
+        /// Seconds since 1904.
+        var created: UInt64
+    }
+
+    static let itemCountMax = 20_000
+    static let extentCountMax = 100_000
+
+    private(set) var majorBrand = ""
+    private(set) var items: [Int: Item] = [:]
+    private(set) var primary: Int?
+    /// From a derived item to those it is put together from.
+    private(set) var sources: [Int: [Int]] = [:]
+    private(set) var sequence: Sequence?
+    /// A box at the top goes beyond the end of the file.
+    private(set) var isCut = false
+    private let fileLength: Int
+
+    init(_ bytes: ByteView) {
+        fileLength = bytes.count
+        let top = ISOBox.boxes(in: bytes)
+        isCut = top.contains { !$0.isWhole }
+        majorBrand = top.first("ftyp")?.body.fourCC(at: 0) ?? ""
+        if let meta = top.first("meta") { readMeta(meta.children(after: 4)) }
+        if let movie = top.first("moov") { sequence = Self.readSequence(movie) }
+    }
+
+    /// The brands of files whose main content is a sequence.
+    var isSequence: Bool { ["avis", "msf1", "hevc", "hevx", "hevm", "hevs"].contains(majorBrand) }
+
+    /// The primary item, or the first of what it is put together from, with its coded type.
+    var codedItem: Item? {
+        guard let primary, let item = items[primary] else { return nil }
+        return sources[primary]?.first.flatMap { items[$0] } ?? item
+    }
+
+    func property(_ type: String) -> ISOBox? { primary.flatMap { items[$0]?.properties.first(type) } }
+
+    /// As the primary item is stored.
+    var size: PixelSize? {
+        guard let body = property("ispe")?.body, let width = body.u32(at: 4), let height = body.u32(at: 8) else { return nil }
+        return PixelSize(width: Int(width), height: Int(height))
+    }
+
+    /// `irot` counts quarter turns against the clock, `imir` axis 0 mirrors top to bottom; both apply in the order they are listed.
+    var turn: Orientation {
+        var (quarters, isMirrored) = (0, false)
+        for box in primary.flatMap({ items[$0]?.properties }) ?? [] {
+            if box.type == "irot" {
+                // Mirrored left to right already, a turn goes the other way round.
+                let clockwise = 4 - Int((box.body.byte(at: 0) ?? 0) & 3)
+                quarters += isMirrored ? -clockwise : clockwise
+            } else if box.type == "imir" {
+                // Top to bottom is left to right after half a turn.
+                if (box.body.byte(at: 0) ?? 0) & 1 == 0 { quarters += 2 }
+                isMirrored.toggle()
+            }
+        }
+        return Orientation(quarterTurnsClockwise: quarters, isMirrored: isMirrored)
+    }
+
+    /// True where bytes of the picture lie behind the end of the file.
+    var lacksBytes: Bool {
+        guard let primary else { return isCut }
+        let needed = [primary] + (sources[primary] ?? [])
+        return needed.contains { id in
+            (items[id]?.extents ?? []).contains { $0.isInFile && sum($0.offset, $0.length).map { $0 > fileLength } ?? true }
+        }
+    }
+
+    // MARK: -
+
+    private mutating func readMeta(_ boxes: [ISOBox]) {
+        if let box = boxes.first("pitm") {
+            primary = (box.version == 0 ? box.body.u16(at: 4).map(Int.init) : box.body.u32(at: 4).map(Int.init))
+        }
+        if let box = boxes.first("iinf") {
+            for entry in box.children(after: box.version == 0 ? 6 : 8) where entry.type == "infe" && items.count < Self.itemCountMax {
+                let wide = entry.version >= 3
+                guard entry.version >= 2, let id = wide ? entry.body.u32(at: 4).map(Int.init) : entry.body.u16(at: 4).map(Int.init),
+                    let type = entry.body.fourCC(at: wide ? 10 : 8)
+                else { continue }
+                items[id] = Item(type: type)
+            }
+        }
+        if let box = boxes.first("iloc") { readLocations(box) }
+        if let box = boxes.first("iref") {
+            for reference in box.children(after: 4) where reference.type == "dimg" {
+                let width = box.version == 0 ? 2 : 4
+                func id(at offset: Int) -> Int? {
+                    width == 2 ? reference.body.u16(at: offset).map(Int.init) : reference.body.u32(at: offset).map(Int.init)
+                }
+                guard let from = id(at: 0), let count = reference.body.u16(at: width) else { continue }
+                sources[from] = (0..<Int(count)).compactMap { id(at: width + 2 + $0 * width) }
+            }
+        }
+        if let box = boxes.first("iprp") { readProperties(box.children()) }
+    }
+
+    private mutating func readLocations(_ box: ISOBox) {
+        let body = box.body
+        guard let sizes = body.u16(at: 4) else { return }
+        let (offsetSize, lengthSize) = (Int(sizes >> 12), Int(sizes >> 8 & 15))
+        let (baseSize, indexSize) = (Int(sizes >> 4 & 15), box.version == 0 ? 0 : Int(sizes & 15))
+        var position = 6
+        var isBroken = false
+        func take(_ size: Int) -> Int {
+            defer { position += size }
+            switch size {
+            case 0: return 0
+            case 2: if let value = body.u16(at: position) { return Int(value) }
+            case 4: if let value = body.u32(at: position) { return Int(value) }
+            case 8: if let value = body.u64(at: position), let fits = Int(exactly: value) { return fits }
+            default: break
+            }
+            isBroken = true
+            return 0
+        }
+        let count = take(box.version < 2 ? 2 : 4)
+        var extentsLeft = Self.extentCountMax
+        for _ in 0..<min(count, Self.itemCountMax) {
+            let id = take(box.version < 2 ? 2 : 4)
+            let method = box.version == 0 ? 0 : take(2) & 15
+            let fileIndex = take(2)
+            let base = take(baseSize)
+            let number = take(2)
+            for _ in 0..<number {
+                _ = take(indexSize)
+                let offset = take(offsetSize)
+                let length = take(lengthSize)
+                extentsLeft -= 1
+                if isBroken || extentsLeft < 0 { return }
+                // Another file, or another item: nothing to check here.
+                guard fileIndex == 0, method < 2 else { continue }
+                items[id]?.extents.append((method == 0, sum(base, offset) ?? .max, length))
+            }
+        }
+    }
+
+    private mutating func readProperties(_ boxes: [ISOBox]) {
+        let properties = boxes.first("ipco")?.children() ?? []
+        for box in boxes where box.type == "ipma" {
+            let isWide = box.version >= 1
+            let hasLongIndex = (box.body.byte(at: 3) ?? 0) & 1 == 1
+            guard let count = box.body.u32(at: 4) else { continue }
+            var position = 8
+            for _ in 0..<min(Int(count), Self.itemCountMax) {
+                guard let id = isWide ? box.body.u32(at: position).map(Int.init) : box.body.u16(at: position).map(Int.init),
+                    let number = box.body.byte(at: position + (isWide ? 4 : 2))
+                else { return }
+                position += isWide ? 5 : 3
+                for _ in 0..<number {
+                    let index: Int
+                    if hasLongIndex {
+                        index = Int((box.body.u16(at: position) ?? 0) & 0x7FFF)
+                    } else {
+                        index = Int((box.body.byte(at: position) ?? 0) & 0x7F)
+                    }
+                    position += hasLongIndex ? 2 : 1
+                    if index > 0, index <= properties.count { items[id]?.properties.append(properties[index - 1]) }
+                }
+            }
+        }
+    }
+
+    private static func readSequence(_ movie: ISOBox) -> Sequence? {
+        let header = movie.children().first("mvhd")
+        let created = header.flatMap { $0.version == 1 ? $0.body.u64(at: 4) : $0.body.u32(at: 4).map(UInt64.init) } ?? 0
+        for track in movie.children() where track.type == "trak" {
+            guard let media = track.children().first("mdia")?.children(),
+                let handler = media.first("hdlr")?.body.fourCC(at: 8), handler == "pict" || handler == "vide",
+                let clock = media.first("mdhd"),
+                let table = media.first("minf")?.children().first("stbl")?.children(),
+                let description = table.first("stsd")?.children(after: 8).first,
+                let width = description.body.u16(at: 24), let height = description.body.u16(at: 26),
+                let frames = table.first("stsz")?.body.u32(at: 8)
+            else { continue }
+            let isWide = clock.version == 1
+            guard let scale = clock.body.u32(at: isWide ? 20 : 12), scale > 0,
+                let ticks = isWide ? clock.body.u64(at: 24) : clock.body.u32(at: 16).map(UInt64.init)
+            else { continue }
+            return Sequence(
+                codec: description.type, size: PixelSize(width: Int(width), height: Int(height)), frames: Int(frames),
+                duration: Double(ticks) / Double(scale), created: created)
+        }
+        return nil
+    }
+}

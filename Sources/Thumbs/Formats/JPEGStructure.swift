@@ -1,0 +1,131 @@
+/// The marker segments of a JPEG stream (ITU-T T.81, annex B), read without decoding. Pure; every length is checked.
+struct JPEGStructure {
+    struct Frame: Equatable {
+        /// The last byte of the start-of-frame marker: 0xC0 baseline, 0xC2 progressive, 0xC3 lossless …
+        var marker: UInt8
+        var precision: Int
+        var size: PixelSize
+        /// Horizontal and vertical sampling of each component.
+        var sampling: [(horizontal: Int, vertical: Int)]
+        var isProgressive: Bool { marker & 0x03 == 2 }
+        /// Differential, lossless or hierarchical: what TurboJPEG has no decoder for.
+        var isDecodable: Bool { [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(marker) && precision == 8 }
+
+        static func == (left: Frame, right: Frame) -> Bool {
+            left.marker == right.marker && left.precision == right.precision && left.size == right.size
+                && left.sampling.elementsEqual(right.sampling) { $0 == $1 }
+        }
+    }
+
+    private(set) var frame: Frame?
+    private(set) var hasScan = false
+    /// The end marker was found: what is missing then is missing inside.
+    private(set) var hasEnd = false
+    private(set) var exif: ByteView?
+    private(set) var xmp: ByteView?
+    private(set) var isAdobe = false
+    private(set) var adobeTransform: UInt8?
+    private var profileParts: [Int: ByteView] = [:]
+    private var profilePartCount = 0
+
+    /// Segments of one file: multi-picture files and editors write some dozens.
+    static let segmentCountMax = 20_000
+
+    /// - Returns: nil without the start marker.
+    init?(_ bytes: ByteView) {
+        guard bytes.u16(at: 0) == 0xFFD8 else { return nil }
+        var offset = 2
+        for _ in 0..<Self.segmentCountMax {
+            guard let marker = Self.nextMarker(bytes, from: &offset, inScan: hasScan) else { break }
+            if marker == 0xD9 {
+                hasEnd = true
+                break
+            }
+            if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }
+            guard let length = bytes.u16(at: offset).map(Int.init), length >= 2 else { break }
+            let body = bytes.clamped(at: offset + 2, count: length - 2)
+            read(marker, body)
+            if body.count < length - 2 { break }
+            offset += length
+        }
+        // A damaged scan may hold bytes that look like a segment and hide the end behind its length.
+        if hasScan, !hasEnd { hasEnd = Self.endsWithEndMarker(bytes) }
+    }
+
+    /// The profile, put together from its parts; nil when one is missing.
+    var profile: ByteView? {
+        guard profilePartCount > 0, profileParts.count == profilePartCount else { return nil }
+        if profilePartCount == 1 { return profileParts[1] }
+        var whole: [UInt8] = []
+        for index in 1...profilePartCount {
+            guard let part = profileParts[index] else { return nil }
+            whole += part.bytes
+        }
+        return ByteView(whole)
+    }
+
+    private mutating func read(_ marker: UInt8, _ body: ByteView) {
+        switch marker {
+        case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
+            guard frame == nil, let precision = body.byte(at: 0), let height = body.u16(at: 1), let width = body.u16(at: 3),
+                let count = body.byte(at: 5)
+            else { return }
+            let sampling = (0..<Int(min(count, 4))).compactMap { index in
+                body.byte(at: 7 + index * 3).map { (horizontal: Int($0 >> 4), vertical: Int($0 & 15)) }
+            }
+            guard sampling.count == Int(count) || count > 4 else { return }
+            frame = Frame(
+                marker: marker, precision: Int(precision), size: PixelSize(width: Int(width), height: Int(height)),
+                sampling: sampling)
+        case 0xDA: hasScan = true
+        case 0xE1 where !hasScan:
+            if body.starts(with: "Exif\0"), exif == nil {
+                exif = body.suffix(from: 6)
+            } else if body.starts(with: "http://ns.adobe.com/xap/1.0/\0"), xmp == nil {
+                xmp = body.suffix(from: 29)
+            }
+        case 0xE2 where !hasScan && body.starts(with: "ICC_PROFILE\0"):
+            guard let index = body.byte(at: 12), let count = body.byte(at: 13), index > 0, index <= count else { return }
+            profilePartCount = Int(count)
+            profileParts[Int(index)] = body.suffix(from: 14)
+        case 0xEE where body.starts(with: "Adobe"):
+            isAdobe = true
+            adobeTransform = body.byte(at: 11)
+        default: return
+        }
+    }
+
+    /// - Parameter offset: moved behind the marker.
+    private static func nextMarker(_ bytes: ByteView, from offset: inout Int, inScan: Bool) -> UInt8? {
+        let all = bytes.bytes
+        var position = offset
+        while position + 1 < all.count {
+            if all[position] != 0xFF {
+                position += 1
+                continue
+            }
+            let code = all[position + 1]
+            if code == 0xFF {
+                position += 1
+                continue
+            }
+            position += 2
+            if code == 0 { continue }
+            // Inside a scan only these can follow; anything else is damage, and its length is not to be believed.
+            if inScan, !(code == 0xC4 || (0xD0...0xDD).contains(code) || code == 0xFE || (0xE0...0xEF).contains(code)) {
+                continue
+            }
+            offset = position
+            return code
+        }
+        return nil
+    }
+
+    private static func endsWithEndMarker(_ bytes: ByteView) -> Bool {
+        let all = bytes.bytes
+        // Cameras pad with zeros, transfers with 0xFF.
+        var end = all.count
+        while end > 2, all[end - 1] == 0 || all[end - 1] == 0xFF { end -= 1 }
+        return end >= 2 && all[end - 2] == 0xFF && all[end - 1] == 0xD9
+    }
+}

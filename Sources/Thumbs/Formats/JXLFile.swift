@@ -1,0 +1,167 @@
+import CJPEGXL
+import Foundation
+import Vocabulary
+
+/// JPEG XL by libjxl, which applies the picture's own orientation.
+struct JXLFile: PictureFile {
+    static let frameCountMax = 100_000
+
+    let header: PictureHeader
+    private let bytes: ByteView
+    private let hasAlpha: Bool
+    private let isGrey: Bool
+    private let depth: Int
+
+    init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
+        self.bytes = bytes
+        let reader = try JXLReader(bytes, events: JXL_DEC_BASIC_INFO.rawValue | JXL_DEC_COLOR_ENCODING.rawValue)
+        try reader.advance(to: JXL_DEC_BASIC_INFO)
+        let info = try reader.info()
+        hasAlpha = info.alpha_bits > 0
+        isGrey = info.num_color_channels == 1
+        depth = info.bits_per_sample > 8 ? 16 : 8
+        var header = PictureHeader(
+            size: PixelSize(width: Int(info.xsize), height: Int(info.ysize)), codec: "jpegxl",
+            pixelFormat: (isGrey ? (hasAlpha ? "ya" : "gray") : (hasAlpha ? "rgba" : "rgb"))
+                + (depth == 16 ? (isGrey ? "16" : hasAlpha ? "64" : "48") + "le" : isGrey ? "" : hasAlpha ? "" : "24"))
+        try header.admit(limits)
+        try reader.advance(to: JXL_DEC_COLOR_ENCODING)
+        (header.encoding, header.codePoints) = reader.color()
+        for box in Self.boxes(bytes) {
+            // Four bytes say how many come before the TIFF header.
+            if box.type == "Exif", let skipped = box.body.u32(at: 0),
+                let exif = EXIF.read(box.body.suffix(from: 4 + Int(skipped)))
+            {
+                header.metadata = exif.completed(by: header.metadata)
+            } else if box.type == "xml " {
+                header.metadata = header.metadata.completed(by: XMP.read(box.body))
+            }
+        }
+        // The codestream's own orientation is the one that counts, and libjxl has applied it.
+        header.metadata.orientation = nil
+        if info.have_animation != 0 {
+            let (frames, ticks) = try Self.countFrames(bytes)
+            let rate = Double(info.animation.tps_numerator) / Double(max(1, info.animation.tps_denominator))
+            header.frames = max(1, frames)
+            header.duration = frames > 1 && rate > 0 ? Double(ticks) / rate : nil
+        }
+        self.header = header
+    }
+
+    func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        let layout: Raster.Layout = isGrey ? (hasAlpha ? .greyAlpha : .grey) : (hasAlpha ? .rgba : .rgb)
+        // libjxl works in 32-bit floats, three to four planes, some of them twice.
+        try budget.admit(product(header.size.width, header.size.height, 40))
+        let raster = try Raster(size: header.size, layout: layout, depth: depth, budget: budget)
+        raster.clear()
+        let reader = try JXLReader(bytes, events: JXL_DEC_FULL_IMAGE.rawValue)
+        var format = JxlPixelFormat(
+            num_channels: UInt32(layout.channelCount), data_type: depth == 16 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
+            endianness: JXL_NATIVE_ENDIAN, align: 0)
+        try reader.advance(to: JXL_DEC_NEED_IMAGE_OUT_BUFFER)
+        try reader.setOutput(raster, &format)
+        try reader.advance(to: JXL_DEC_FULL_IMAGE)
+        raster.isPremultiplied = try reader.info().alpha_premultiplied != 0
+        return DecodedPicture(raster: raster, encoding: header.encoding)
+    }
+
+    private static func boxes(_ bytes: ByteView) -> [ISOBox] {
+        bytes.u32(at: 0) == 12 ? ISOBox.boxes(in: bytes) : []
+    }
+
+    private static func countFrames(_ bytes: ByteView) throws(Failure) -> (frames: Int, ticks: UInt64) {
+        let reader = try JXLReader(bytes, events: JXL_DEC_FRAME.rawValue)
+        var (frames, ticks) = (0, UInt64(0))
+        while frames < frameCountMax, try reader.advance(to: JXL_DEC_FRAME, orEnd: true) {
+            frames += 1
+            ticks += UInt64(reader.frameTicks())
+        }
+        return (frames, ticks)
+    }
+}
+
+/// One pass of libjxl's decoder over the whole file.
+private final class JXLReader {
+    /// Steps of one pass: each frame, box and pass of progressive detail is some.
+    static let stepCountMax = 10_000_000
+    static let profileBytesMax = 16 << 20
+
+    private let decoder: OpaquePointer
+    private let bytes: ByteView
+
+    init(_ bytes: ByteView, events: UInt32) throws(Failure) {
+        guard let decoder = JxlDecoderCreate(nil) else { throw Failure(.internalError, "libjxl could not be started.") }
+        self.decoder = decoder
+        self.bytes = bytes
+        guard JxlDecoderSubscribeEvents(decoder, Int32(bitPattern: events)) == JXL_DEC_SUCCESS,
+            JxlDecoderSetInput(decoder, bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count) == JXL_DEC_SUCCESS
+        else { throw Failure(.internalError, "libjxl could not be started.") }
+        JxlDecoderCloseInput(decoder)
+    }
+    deinit { JxlDecoderDestroy(decoder) }
+
+    func advance(to event: JxlDecoderStatus) throws(Failure) {
+        guard try advance(to: event, orEnd: false) else { throw .corrupt("libjxl: the end before event \(event.rawValue)") }
+    }
+
+    /// - Returns: false at the end.
+    func advance(to event: JxlDecoderStatus, orEnd: Bool) throws(Failure) -> Bool {
+        for _ in 0..<Self.stepCountMax {
+            switch JxlDecoderProcessInput(decoder) {
+            case event: return true
+            case JXL_DEC_SUCCESS: return false
+            case JXL_DEC_NEED_MORE_INPUT: throw .truncated("libjxl wants more bytes")
+            case JXL_DEC_ERROR: throw .corrupt("libjxl")
+            case JXL_DEC_NEED_IMAGE_OUT_BUFFER where event == JXL_DEC_FULL_IMAGE:
+                throw Failure(.internalError, "The picture could not be decoded.", detail: "libjxl wants a buffer")
+            default: continue
+            }
+        }
+        throw .corrupt("libjxl comes to no end")
+    }
+
+    func info() throws(Failure) -> JxlBasicInfo {
+        var info = JxlBasicInfo()
+        guard JxlDecoderGetBasicInfo(decoder, &info) == JXL_DEC_SUCCESS else { throw .corrupt("libjxl: no header") }
+        return info
+    }
+
+    func setOutput(_ raster: Raster, _ format: inout JxlPixelFormat) throws(Failure) {
+        var needed = 0
+        guard JxlDecoderImageOutBufferSize(decoder, &format, &needed) == JXL_DEC_SUCCESS, needed <= raster.pixels.count,
+            JxlDecoderSetImageOutBuffer(decoder, &format, raster.pixels.baseAddress, raster.pixels.count)
+                == JXL_DEC_SUCCESS
+        else { throw .corrupt("libjxl: \(needed) bytes") }
+    }
+
+    func frameTicks() -> UInt32 {
+        var frame = JxlFrameHeader()
+        return JxlDecoderGetFrameHeader(decoder, &frame) == JXL_DEC_SUCCESS ? frame.duration : 0
+    }
+
+    /// The meaning of the pixels as they are given out.
+    func color() -> (ColorEncoding, CodePoints?) {
+        var format = JxlPixelFormat(
+            num_channels: 3, data_type: JXL_TYPE_UINT8, endianness: JXL_NATIVE_ENDIAN, align: 0)
+        var color = JxlColorEncoding()
+        if JxlDecoderGetColorAsEncodedProfile(decoder, &format, JXL_COLOR_PROFILE_TARGET_DATA, &color) == JXL_DEC_SUCCESS,
+            color.transfer_function != JXL_TRANSFER_FUNCTION_GAMMA, color.primaries != JXL_PRIMARIES_CUSTOM,
+            color.white_point != JXL_WHITE_POINT_CUSTOM, color.white_point != JXL_WHITE_POINT_E
+        {
+            // libjxl numbers both as H.273 does. P3 with DCI white is another code point there.
+            var primaries = Int(color.primaries.rawValue)
+            if color.primaries == JXL_PRIMARIES_P3, color.white_point == JXL_WHITE_POINT_D65 { primaries = 12 }
+            let points = CodePoints(
+                primaries: color.color_space == JXL_COLOR_SPACE_GRAY ? 1 : primaries,
+                transfer: Int(color.transfer_function.rawValue), matrix: 0)
+            return (.codePoints(points), points)
+        }
+        var size = 0
+        guard JxlDecoderGetICCProfileSize(decoder, &format, JXL_COLOR_PROFILE_TARGET_DATA, &size) == JXL_DEC_SUCCESS,
+            size > 0, size <= Self.profileBytesMax
+        else { return (.plain, nil) }
+        var profile = [UInt8](repeating: 0, count: size)
+        let status = JxlDecoderGetColorAsICCProfile(decoder, &format, JXL_COLOR_PROFILE_TARGET_DATA, &profile, size)
+        return (status == JXL_DEC_SUCCESS ? .profile(ByteView(profile)) : .plain, nil)
+    }
+}

@@ -1,0 +1,54 @@
+/// The header and the resources of a Photoshop file (Adobe, "Photoshop File Formats"), read without pixels. Pure.
+struct PSDStructure {
+    private(set) var size: PixelSize
+    private(set) var channels: Int
+    private(set) var depth: Int
+    private(set) var mode: Int
+    private(set) var isLarge: Bool
+    private(set) var palette: ByteView
+    private(set) var profile: ByteView?
+    private(set) var exif: ByteView?
+    private(set) var xmp: ByteView?
+    /// Where the merged picture's compression is told; nil when the file ends before.
+    private(set) var pictureOffset: Int?
+
+    static let resourceCountMax = 10_000
+
+    init?(_ bytes: ByteView) {
+        guard bytes.starts(with: "8BPS"), let version = bytes.u16(at: 4), version == 1 || version == 2,
+            let channels = bytes.u16(at: 12), let height = bytes.u32(at: 14), let width = bytes.u32(at: 18),
+            let depth = bytes.u16(at: 22), let mode = bytes.u16(at: 24)
+        else { return nil }
+        isLarge = version == 2
+        size = PixelSize(width: Int(width), height: Int(height))
+        (self.channels, self.depth, self.mode) = (Int(channels), Int(depth), Int(mode))
+        palette = bytes.clamped(at: 0, count: 0)
+        guard let paletteLength = bytes.u32(at: 26).map(Int.init) else { return }
+        palette = bytes.clamped(at: 30, count: paletteLength)
+        let resources = 30 + paletteLength
+        guard let resourcesLength = bytes.u32(at: resources).map(Int.init) else { return }
+        readResources(bytes.clamped(at: resources + 4, count: resourcesLength))
+        let layers = resources + 4 + resourcesLength
+        let layersLength = isLarge ? bytes.u64(at: layers).flatMap(Int.init(exactly:)) : bytes.u32(at: layers).map(Int.init)
+        guard let layersLength, let offset = sum(layers, isLarge ? 8 : 4, layersLength), offset + 2 <= bytes.count else { return }
+        pictureOffset = offset
+    }
+
+    private mutating func readResources(_ bytes: ByteView) {
+        var offset = 0
+        for _ in 0..<Self.resourceCountMax {
+            guard bytes.starts(with: "8BIM", at: offset), let id = bytes.u16(at: offset + 4), let name = bytes.byte(at: offset + 6)
+            else { return }
+            let start = offset + 6 + (Int(name) + 2) / 2 * 2
+            guard let length = bytes.u32(at: start).map(Int.init) else { return }
+            let body = bytes.clamped(at: start + 4, count: length)
+            switch id {
+            case 1039: profile = body
+            case 1058: exif = body
+            case 1060: xmp = body
+            default: break
+            }
+            offset = start + 4 + (length + 1) / 2 * 2
+        }
+    }
+}

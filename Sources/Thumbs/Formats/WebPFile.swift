@@ -1,0 +1,74 @@
+import CWebP
+import Vocabulary
+
+/// WebP by libwebp; of an animation the first frame on its canvas.
+struct WebPFile: PictureFile {
+    let header: PictureHeader
+    private let bytes: ByteView
+    private let isAnimated: Bool
+    private let hasAlpha: Bool
+
+    init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
+        guard let structure = WebPStructure(bytes) else { throw .truncated("no RIFF header") }
+        self.bytes = bytes
+        var features = WebPBitstreamFeatures()
+        let status = WebPGetFeatures(bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, &features)
+        guard status == VP8_STATUS_OK || structure.canvas != nil else {
+            throw structure.isCut || status == VP8_STATUS_NOT_ENOUGH_DATA ? .truncated("no bitstream") : .corrupt("no bitstream")
+        }
+        isAnimated = structure.isAnimated
+        hasAlpha = features.has_alpha != 0 || structure.hasAlpha
+        var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
+        if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
+        header = PictureHeader(
+            size: structure.canvas ?? PixelSize(width: Int(features.width), height: Int(features.height)),
+            orientation: metadata.orientation ?? .upright, codec: "webp",
+            pixelFormat: structure.isLossless ? "argb" : hasAlpha ? "yuva420p" : "yuv420p",
+            encoding: structure.profile.map { .profile($0) } ?? .plain, metadata: metadata,
+            frames: isAnimated ? max(1, structure.frames) : 1, duration: structure.frames > 1 ? structure.duration : nil)
+        try header.admit(limits)
+        if structure.isCut { throw .truncated("RIFF length") }
+        guard structure.hasPixels else { throw .corrupt("no pixels") }
+    }
+
+    func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        // The canvas that libwebp keeps (twice for an animation), its work, and ours.
+        try budget.admit(product(header.size.width, header.size.height, 16))
+        let raster = try Raster(
+            size: header.size, layout: hasAlpha || isAnimated ? .rgba : .rgb, depth: 8, budget: budget)
+        if isAnimated { try decodeFirstFrame(into: raster) } else { try decodeStill(into: raster) }
+        return DecodedPicture(raster: raster, encoding: header.encoding)
+    }
+
+    private func decodeStill(into raster: Raster) throws(Failure) {
+        let input = bytes.bytes.bindMemory(to: UInt8.self).baseAddress
+        let output = raster.pixels.bindMemory(to: UInt8.self).baseAddress
+        var features = WebPBitstreamFeatures()
+        guard WebPGetFeatures(input, bytes.count, &features) == VP8_STATUS_OK, Int(features.width) == raster.size.width,
+            Int(features.height) == raster.size.height
+        else { throw .corrupt("two sizes") }
+        let stride = Int32(raster.rowBytes)
+        let result =
+            raster.layout == .rgba
+            ? WebPDecodeRGBAInto(input, bytes.count, output, raster.pixels.count, stride)
+            : WebPDecodeRGBInto(input, bytes.count, output, raster.pixels.count, stride)
+        guard result != nil else { throw .corrupt("libwebp") }
+    }
+
+    private func decodeFirstFrame(into raster: Raster) throws(Failure) {
+        var source = WebPData(bytes: bytes.bytes.bindMemory(to: UInt8.self).baseAddress, size: bytes.count)
+        var options = WebPAnimDecoderOptions()
+        guard WebPAnimDecoderOptionsInit(&options) != 0 else { throw Failure(.internalError, "libwebp could not be started.") }
+        options.color_mode = MODE_RGBA
+        guard let decoder = WebPAnimDecoderNew(&source, &options) else { throw .corrupt("libwebpdemux") }
+        defer { WebPAnimDecoderDelete(decoder) }
+        var info = WebPAnimInfo()
+        guard WebPAnimDecoderGetInfo(decoder, &info) != 0, Int(info.canvas_width) == raster.size.width,
+            Int(info.canvas_height) == raster.size.height
+        else { throw .corrupt("two sizes") }
+        var canvas: UnsafeMutablePointer<UInt8>?
+        var time: Int32 = 0
+        guard WebPAnimDecoderGetNext(decoder, &canvas, &time) != 0, let canvas else { throw .corrupt("no frame") }
+        raster.pixels.copyMemory(from: UnsafeRawBufferPointer(start: canvas, count: raster.pixels.count))
+    }
+}

@@ -1,0 +1,41 @@
+/// What a photo says about itself, from whichever block of metadata its format has.
+struct PhotoMetadata: Sendable, Equatable {
+    var orientation: Orientation?
+    var taken: CaptureTime?
+    /// Latitude, longitude in degrees.
+    var position: GeoPosition?
+    var camera: String?
+
+    /// What this block does not know is taken from another.
+    func completed(by other: PhotoMetadata) -> PhotoMetadata {
+        var result = self
+        result.orientation = orientation ?? other.orientation
+        result.taken = taken ?? other.taken
+        result.position = position ?? other.position
+        result.camera = camera ?? other.camera
+        return result
+    }
+
+    /// Make and model as people say it: the model alone where it already starts with the make.
+    static func camera(make: String?, model: String?) -> String? {
+        guard let model else { return make }
+        guard let make, !model.lowercased().hasPrefix(make.lowercased()) else { return model }
+        // "NIKON CORPORATION" and "NIKON D800E": the first word is enough.
+        let first = make.split(separator: " ").first.map(String.init) ?? make
+        return model.lowercased().hasPrefix(first.lowercased()) ? model : "\(make) \(model)"
+    }
+}
+
+/// Degrees, north and east positive.
+struct GeoPosition: Sendable, Equatable {
+    var latitude: Double
+    var longitude: Double
+
+    /// - Returns: nil for what is no place on Earth, and for 0/0, which cameras write when they do not know.
+    init?(latitude: Double, longitude: Double) {
+        guard latitude.isFinite, longitude.isFinite, abs(latitude) <= 90, abs(longitude) <= 180 else { return nil }
+        guard latitude != 0 || longitude != 0 else { return nil }
+        self.latitude = latitude
+        self.longitude = longitude
+    }
+}

@@ -1,0 +1,26 @@
+import Vocabulary
+
+/// Opens a picture file by what its first bytes say it is.
+enum PictureFiles {
+    static func open(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) -> any PictureFile {
+        switch format {
+        case .jpeg: return try JPEGFile(input.bytes, limits: limits)
+        case .png: return try PNGFile(input.bytes, limits: limits)
+        case .gif: return try GIFFile(input.bytes, limits: limits)
+        case .webp: return try WebPFile(input.bytes, limits: limits)
+        case .jxl: return try JXLFile(input.bytes, limits: limits)
+        case .psd: return try PSDFile(input.bytes, limits: limits)
+        case .tiff:
+            // The same first bytes begin plain TIFFs and most camera raws.
+            guard let structure = RAWStructure(input.bytes) else { throw .corrupt("no TIFF header") }
+            return structure.isRAW
+                ? try RAWFile(input.bytes, format: format, limits: limits)
+                : try TIFFFile(input.bytes, structure: structure, limits: limits)
+        case .cr3, .raf: return try RAWFile(input.bytes, format: format, limits: limits)
+        case .heif, .avif: return try HEIFFile(input, format: format, limits: limits)
+        case .bmp, .jp2: return try FFmpegFile(input, format: format, limits: limits)
+        default:
+            throw Failure(.notMedia, "This is not a picture.", detail: format.rawValue)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import Foundation
+import Vocabulary
+
+/// Makes a picture smaller: whole blocks averaged down to between two and four times the size, then Lanczos of three lobes.
+/// One pass over the source, with memory for a few rows only.
+struct Resampler {
+    /// The weights of one output sample: a run of input samples.
+    struct Run {
+        var first: Int
+        var weights: [Float]
+    }
+
+    let source: PixelSize
+    let target: PixelSize
+    /// Source pixels averaged along each side before the filter.
+    let block: Int
+
+    init(source: PixelSize, target: PixelSize) {
+        self.source = source
+        self.target = target
+        let reduction = min(source.width / max(target.width, 1), source.height / max(target.height, 1))
+        block = max(1, reduction / 2)
+    }
+
+    /// After averaging; the last block of a row may be a part of one.
+    var reduced: PixelSize {
+        PixelSize(width: (source.width + block - 1) / block, height: (source.height + block - 1) / block)
+    }
+
+    func run(_ raster: Raster, budget: MemoryBudget) throws(Failure) -> Raster {
+        guard source != target else { return raster }
+        let result = try Raster(size: target, layout: raster.layout, depth: raster.depth, budget: budget)
+        if raster.depth == 8 { filter(raster, into: result, UInt8.self) } else { filter(raster, into: result, UInt16.self) }
+        return result
+    }
+
+    /// - Parameters:
+    ///   - extent: the source's length in averaged samples, with its fraction.
+    ///   - count: averaged samples there are.
+    static func runs(extent: Double, count: Int, target: Int) -> [Run] {
+        let scale = extent / Double(target)
+        let stretch = max(scale, 1)
+        let support = 3 * stretch
+        return (0..<target).map { index in
+            let center = (Double(index) + 0.5) * scale - 0.5
+            let first = max(0, Int((center - support).rounded(.up)))
+            let last = min(count - 1, Int((center + support).rounded(.down)))
+            guard first <= last else { return Run(first: min(max(Int(center.rounded()), 0), count - 1), weights: [1]) }
+            let raw = (first...last).map { lanczos((Double($0) - center) / stretch) }
+            let total = raw.reduce(0, +)
+            return Run(first: first, weights: raw.map { Float($0 / total) })
+        }
+    }
+
+    private static func lanczos(_ x: Double) -> Double {
+        if abs(x) < 1e-9 { return 1 }
+        if abs(x) >= 3 { return 0 }
+        let angle = Double.pi * x
+        return 3 * sin(angle) * sin(angle / 3) / (angle * angle)
+    }
+
+    private func filter<Sample: FixedWidthInteger & UnsignedInteger>(_ raster: Raster, into result: Raster, _: Sample.Type) {
+        let across = Self.runs(
+            extent: Double(source.width) / Double(block), count: reduced.width, target: target.width)
+        let down = Self.runs(
+            extent: Double(source.height) / Double(block), count: reduced.height, target: target.height)
+        let channels = raster.layout.channelCount
+        let depth = (down.map(\.weights.count).max() ?? 1) + 1
+        let line = UnsafeMutablePointer<SIMD4<Float>>.allocate(capacity: reduced.width)
+        let sums = UnsafeMutablePointer<UInt32>.allocate(capacity: reduced.width * channels)
+        // Rows already filtered across, as many as one output row can need.
+        let ring = UnsafeMutablePointer<SIMD4<Float>>.allocate(capacity: target.width * depth)
+        let acrossFirst = across.map(\.first)
+        let acrossStart = across.reduce(into: [0]) { $0.append($0[$0.count - 1] + $1.weights.count) }
+        let acrossWeights = across.flatMap(\.weights)
+        defer {
+            line.deallocate()
+            sums.deallocate()
+            ring.deallocate()
+        }
+        let limit = Float(Sample.max)
+        var ready = 0
+        for y in 0..<target.height {
+            let run = down[y]
+            while ready < run.first + run.weights.count {
+                if ready >= run.first {
+                    average(raster, row: ready, sums: sums, into: line, Sample.self)
+                    let slot = ring + (ready % depth) * target.width
+                    for x in 0..<target.width {
+                        var value = SIMD4<Float>.zero
+                        let start = acrossStart[x]
+                        let from = line + acrossFirst[x]
+                        for tap in 0..<(acrossStart[x + 1] - start) { value += from[tap] * acrossWeights[start + tap] }
+                        slot[x] = value
+                    }
+                }
+                ready += 1
+            }
+            let output = result.row(y).assumingMemoryBound(to: Sample.self)
+            for x in 0..<target.width {
+                var value = SIMD4<Float>(repeating: 0.5)
+                for (tap, weight) in run.weights.enumerated() {
+                    value += ring[((run.first + tap) % depth) * target.width + x] * weight
+                }
+                value.clamp(lowerBound: .zero, upperBound: SIMD4(repeating: limit))
+                for channel in 0..<channels { output[x * channels + channel] = Sample(value[channel]) }
+            }
+        }
+    }
+
+    /// One row of averaged blocks, as floats of up to four channels.
+    private func average<Sample: FixedWidthInteger & UnsignedInteger>(
+        _ raster: Raster, row: Int, sums: UnsafeMutablePointer<UInt32>, into line: UnsafeMutablePointer<SIMD4<Float>>,
+        _: Sample.Type
+    ) {
+        let channels = raster.layout.channelCount
+        let rows = (row * block)..<min((row + 1) * block, source.height)
+        if block == 1 {
+            let samples = raster.row(row).assumingMemoryBound(to: Sample.self)
+            for x in 0..<source.width {
+                var value = SIMD4<Float>.zero
+                for channel in 0..<channels { value[channel] = Float(samples[x * channels + channel]) }
+                line[x] = value
+            }
+            return
+        }
+        sums.update(repeating: 0, count: reduced.width * channels)
+        for y in rows {
+            let samples = raster.row(y).assumingMemoryBound(to: Sample.self)
+            var (x, left) = (0, block)
+            for start in stride(from: 0, to: source.width * channels, by: channels) {
+                for channel in 0..<channels {
+                    sums[x * channels + channel] &+= UInt32(truncatingIfNeeded: samples[start + channel])
+                }
+                left -= 1
+                if left == 0 { (x, left) = (x + 1, block) }
+            }
+        }
+        for x in 0..<reduced.width {
+            let columns = min(block, source.width - x * block)
+            let scale = 1 / Float(columns * rows.count)
+            var value = SIMD4<Float>.zero
+            for channel in 0..<channels { value[channel] = Float(sums[x * channels + channel]) * scale }
+            line[x] = value
+        }
+    }
+}
