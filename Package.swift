@@ -55,7 +55,7 @@ let package = Package(
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["CCrypto"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses"]),
@@ -68,7 +68,8 @@ let package = Package(
         module(
             "Thumbs",
             uses: [
-                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF", "CJPEGXL",
+                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
+                "CJPEGXL",
             ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
@@ -76,19 +77,29 @@ let package = Package(
         module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
         module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
 
-        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "MediaJobs", "Ingest", "Backend"]),
-        program("rushes-media", uses: ["Vocabulary", "Digests", "Processes", "Transcode", "Thumbs"]),
+        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
+        program("rushes-media", uses: ["Vocabulary", "Files", "Processes", "Transcode", "Thumbs"]),
 
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
         tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
-        tests("MediaJobsTests", uses: ["MediaJobs", "Processes", "Files", "Vocabulary"]),
+        // A worker that misbehaves in every way that a test asks for.
+        .executableTarget(
+            name: "rogue-media", dependencies: ["Vocabulary", "Files", "Digests", "Processes"],
+            path: "Tests/RogueMedia",
+            swiftSettings: house),
+        tests(
+            "MediaJobsTests",
+            uses: ["MediaJobs", "Processes", "Files", "Vocabulary", "rogue-media", "rushes-media", "rushes"]),
         tests(
             "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
-            uses: ["Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+            uses: [
+                "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
+                "rushes-media",
+            ]),
     ]
 )

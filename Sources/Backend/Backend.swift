@@ -1,1 +1,96 @@
-// Backend
+import Files
+public import HTTPServer
+import MediaJobs
+public import Vocabulary
+
+/// The server: API, processing and housekeeping over one data folder. `rushes serve` runs it, and `rushes ingest` does so in its own process
+/// when no other server is named.
+public actor Backend {
+    public nonisolated let address: ListenAddress
+
+    private var lock: FileLock?
+    private let server: HTTPServer
+    private let loop: ProcessingLoop
+    private var housekeeping: Task<Void, Never>?
+
+    private static let sweepSeconds = 60.0
+    static let ledgerName = "ledger.sqlite"
+    static let keyName = "signing-key"
+    static let lockName = "lock"
+
+    private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop) {
+        self.lock = lock
+        self.server = server
+        self.loop = loop
+        address = server.address
+    }
+
+    /// - Throws: `already-running` when another process serves this folder.
+    public static func start(_ settings: BackendSettings) async throws(Failure) -> Backend {
+        try await start(settings, media: .running(settings.media))
+    }
+
+    static func start(
+        _ settings: BackendSettings, media: MediaWork, processing: ProcessingLoop.Settings = ProcessingLoop.Settings()
+    ) async throws(Failure) -> Backend {
+        let folder = settings.dataFolder
+        try Files.makeFolder(folder)
+        guard let lock = try FileLock.acquire(folder + "/" + lockName) else {
+            throw Failure(
+                .alreadyRunning, "Another Rushes is serving this folder already: use it, or stop it first.",
+                detail: "process \(FileLock.holder(folder + "/" + lockName).map(String.init) ?? "unknown")")
+        }
+        let ledger = try await SQLiteLedger.open(folder + "/" + ledgerName)
+        let store = try DirectoryBlobStore.open(folder)
+        let bell = Bell()
+        let progress = ProgressBoard()
+        var processing = processing
+        processing.laneCount = settings.jobCount
+        processing.keepsLocation = settings.keepsLocation
+        let sweeper = Sweeper(ledger: ledger, store: store, policy: processing.policy, clock: settings.clock)
+        try await sweeper.start()
+        let api = API(
+            ledger: ledger, store: store, signer: try URLSigner.open(folder + "/" + keyName),
+            completions: Completions(),
+            progress: progress, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
+            lifetimes: settings.lifetimes,
+            log: settings.log, wake: { bell.ring() })
+        let loop = ProcessingLoop(
+            ledger: ledger, store: store, media: media, progress: progress, settings: processing, clock: settings.clock,
+            bell: bell,
+            log: settings.log)
+        let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)
+        let backend = Backend(lock: lock, server: server, loop: loop)
+        await loop.start()
+        await backend.keepHouse(sweeper, bell, idle: processing.idle, log: settings.log)
+        return backend
+    }
+
+    /// Lets requests under way end, gives running jobs back, and lets go of the folder. May be called more than once.
+    public func stop() async {
+        housekeeping?.cancel()
+        await server.stop()
+        await loop.stop()
+        await housekeeping?.value
+        housekeeping = nil
+        lock = nil
+    }
+
+    private func keepHouse(_ sweeper: Sweeper, _ bell: Bell, idle: Double, log: @escaping @Sendable (String) -> Void) {
+        housekeeping = Task {
+            var sinceSweep = 0.0
+            while true {
+                bell.ring()
+                do { try await Task.sleep(for: .seconds(idle)) } catch { return }
+                sinceSweep += idle
+                do throws(Failure) {
+                    try await sweeper.removeDoomed()
+                    if sinceSweep >= Self.sweepSeconds {
+                        sinceSweep = 0
+                        try await sweeper.sweep()
+                    }
+                } catch { log("housekeeping: \(error)") }
+            }
+        }
+    }
+}

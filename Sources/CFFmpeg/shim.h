@@ -36,19 +36,23 @@ static inline int rushes_error(int code) { return AVERROR(code); }
 
 // The library logs by va_list, which Swift cannot format. The statics below exist once: LibraryLog.swift is the only caller.
 typedef void (*rushes_log_line)(int level, const char *_Nonnull line);
-static rushes_log_line rushes_log_receiver;
+static inline rushes_log_line _Nullable *_Nonnull rushes_log_receiver(void) {
+    static rushes_log_line receiver;
+    return &receiver;
+}
 static inline void rushes_log_callback(void *context, int level, const char *format, va_list arguments) {
-    if (level > AV_LOG_WARNING || !rushes_log_receiver) return;
+    rushes_log_line receiver = *rushes_log_receiver();
+    if (level > AV_LOG_WARNING || !receiver) return;
     char line[512];
     int prefix = 1;
     va_list copy;
     va_copy(copy, arguments);
     av_log_format_line2(context, level, format, copy, line, sizeof line, &prefix);
     va_end(copy);
-    rushes_log_receiver(level, line);
+    receiver(level, line);
 }
 static inline void rushes_log_install(rushes_log_line _Nonnull receiver) {
-    rushes_log_receiver = receiver;
+    *rushes_log_receiver() = receiver;
     av_log_set_level(AV_LOG_WARNING);
     av_log_set_callback(rushes_log_callback);
 }

@@ -60,6 +60,8 @@ package struct Encoder: ~Copyable {
         let options = [
             ("preset", settings.preset), ("profile", "high"), ("crf", String(settings.crf)), ("forced-idr", "1"),
             ("sc_threshold", "0"),
+            // The fastest presets leave out what makes a stream High, and High is promised.
+            ("8x8dct", "1"), ("coder", "cabac"),
         ]
         try encoder.open("libx264", options)
         return encoder
@@ -82,12 +84,12 @@ package struct Encoder: ~Copyable {
 
     /// Baseline JPEG in JFIF's colours (BT.601, full range).
     /// - Parameter scale: MJPEG's quantiser, 1 (best) to 31.
-    static func jpeg(width: Int, height: Int, scale: Int) throws(Failure) -> Encoder {
+    static func jpeg(width: Int, height: Int, format: PixelFormat, scale: Int) throws(Failure) -> Encoder {
         let encoder = try allocate("mjpeg")
         let context = encoder.pointer
         context.pointee.width = Int32(width)
         context.pointee.height = Int32(height)
-        context.pointee.pix_fmt = AV_PIX_FMT_YUVJ420P
+        context.pointee.pix_fmt = format.raw
         context.pointee.color_range = AVCOL_RANGE_JPEG
         context.pointee.time_base = AVRational(num: 1, den: 25)
         context.pointee.flags |= AV_CODEC_FLAG_QSCALE

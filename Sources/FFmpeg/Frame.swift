@@ -36,6 +36,11 @@ package struct Frame: ~Copyable {
     package func reference() throws(Failure) -> Frame {
         Frame(owning: try allocated("av_frame_clone", av_frame_clone(pointer)))
     }
+    /// Lets go of what it held and shares the other's pixels.
+    package func takeReference(to other: borrowing Frame) throws(Failure) {
+        av_frame_unref(pointer)
+        try check("av_frame_ref", av_frame_ref(pointer, other.pointer))
+    }
     package func unreference() { av_frame_unref(pointer) }
 
     package var pts: Int64? {
@@ -55,6 +60,8 @@ package struct Frame: ~Copyable {
     package var channels: Int { Int(pointer.pointee.ch_layout.nb_channels) }
     package var pixelFormat: PixelFormat { PixelFormat(pointer.pointee.format) }
     var rawFormat: Int32 { pointer.pointee.format }
+    /// A number of libavutil, for comparing only.
+    package var sampleFormat: Int32 { pointer.pointee.format }
     package var sampleAspect: Rational { Rational(pointer.pointee.sample_aspect_ratio) }
     package var isInterlaced: Bool { pointer.pointee.interlaced_frame != 0 }
     package var isKey: Bool { pointer.pointee.key_frame != 0 }

@@ -40,6 +40,19 @@ package struct Packet: ~Copyable {
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: bytes))
     }
+    /// Lets go of what it held and shares the other's bytes.
+    package func takeReference(to other: borrowing Packet) throws(Failure) {
+        av_packet_unref(pointer)
+        try check("av_packet_ref", av_packet_ref(pointer, other.pointer))
+    }
+    /// Narrows a packet to some of its bytes, without copying.
+    /// - Parameters:
+    ///   - offset, count: inside the packet.
+    package func narrow(to offset: Int, count: Int) {
+        precondition(offset >= 0 && count > 0 && offset + count <= bytes, "\(offset)+\(count) of \(bytes)")
+        pointer.pointee.data += offset
+        pointer.pointee.size = Int32(count)
+    }
     package func unreference() { av_packet_unref(pointer) }
     package func rescale(from source: Rational, to target: Rational) {
         av_packet_rescale_ts(pointer, source.c, target.c)

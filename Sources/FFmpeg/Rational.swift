@@ -15,6 +15,9 @@ package struct Rational: Sendable, Equatable {
     package var isKnown: Bool { num > 0 && den > 0 }
     package var double: Double { den == 0 ? 0 : Double(num) / Double(den) }
     package var inverse: Rational { Rational(den, num) }
+    package func scaled(by num: Int, over den: Int) -> Rational {
+        Rational(av_mul_q(c, AVRational(num: Int32(num), den: Int32(den))))
+    }
     var c: AVRational { AVRational(num: num, den: den) }
 
     /// A count of `self` units in seconds.

@@ -1,1 +1,116 @@
-// HTTPServer
+internal import CMicrohttpd
+import Dispatch
+import Glibc
+import Synchronization
+public import Vocabulary
+
+/// HTTP/1.1 over a Unix or TCP socket, with handlers that may wait. TLS and HTTP/2 are a proxy's business.
+public final class HTTPServer: Sendable {
+    public let address: ListenAddress
+    private let core: ServerCore
+    private let bounds: HTTPBounds
+    private let state: Mutex<Running?>
+
+    private struct Running: @unchecked Sendable {
+        // Unchecked: moved out exactly once, by `stop`.
+        let daemon: OpaquePointer
+        let socket: ListeningSocket
+    }
+
+    private init(address: ListenAddress, core: ServerCore, bounds: HTTPBounds, running: Running) {
+        self.address = address
+        self.core = core
+        self.bounds = bounds
+        state = Mutex(running)
+    }
+
+    public static func start(
+        _ address: ListenAddress, bounds: HTTPBounds = HTTPBounds(), handler: any HTTPHandler
+    ) throws(Failure) -> HTTPServer {
+        let socket = try ListeningSocket.open(address)
+        let core = ServerCore(handler: handler)
+        // The daemon's callbacks borrow the core; it is let go after the daemon has ended.
+        let context = Unmanaged.passRetained(core)
+        let daemon = rushes_mhd_start(
+            socket.descriptor, accessHandler, context.toOpaque(), requestCompleted,
+            rushes_mhd_bounds(
+                threads: UInt32(bounds.threads), timeout_seconds: UInt32(bounds.idleTimeout),
+                connections: UInt32(bounds.connectionsMax), connection_memory: bounds.connectionMemory))
+        guard let daemon else {
+            context.release()
+            socket.close(descriptorIsClosed: false)
+            throw Failure(.internalError, "The server could not be started.", detail: "MHD_start_daemon")
+        }
+        return HTTPServer(
+            address: socket.address, core: core, bounds: bounds, running: Running(daemon: daemon, socket: socket))
+    }
+
+    /// Accepts nothing new, lets requests under way end within the drain time, then ends. May be called more than once.
+    public func stop() async {
+        guard let running = state.withLock({ $0.take() }) else { return }
+        // In a task of its own: who stops is often cancelled already, and that must not cut the waiting short.
+        await Task { await self.finish(running) }.value
+    }
+
+    private func finish(_ running: Running) async {
+        let listening = MHD_quiesce_daemon(running.daemon)
+        if listening >= 0 { close(listening) }
+        running.socket.close(descriptorIsClosed: listening >= 0)
+        core.refuseNew()
+        await wait(seconds: bounds.drainTimeout) { self.core.activeCount == 0 }
+        // The library aborts the process when it is stopped with a suspended connection, so a handler that does not come back keeps it alive.
+        guard await wait(seconds: Self.handlerTimeout, until: { self.core.suspendedCount == 0 }) else { return }
+        let core = core
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async { @Sendable in
+                MHD_stop_daemon(running.daemon)
+                Unmanaged.passUnretained(core).release()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Seconds after which a handler is taken for lost.
+    private static let handlerTimeout = 60
+
+    @discardableResult
+    private func wait(seconds: Int, until isDone: () -> Bool) async -> Bool {
+        let stepMilliseconds = 10
+        for _ in 0..<(seconds * 1000 / stepMilliseconds) {
+            if isDone() { return true }
+            try? await Task.sleep(for: .milliseconds(stepMilliseconds))
+        }
+        return isDone()
+    }
+}
+
+/// What the daemon's threads share.
+final class ServerCore: Sendable {
+    let handler: any HTTPHandler
+    private struct Counts {
+        var isStopping = false
+        /// Requests given to the handler and not yet answered to the last byte.
+        var active = 0
+        /// Connections suspended until the handler comes back.
+        var suspended = 0
+    }
+    private let counts = Mutex(Counts())
+
+    init(handler: any HTTPHandler) { self.handler = handler }
+
+    var activeCount: Int { counts.withLock { $0.active } }
+    var suspendedCount: Int { counts.withLock { $0.suspended } }
+    func refuseNew() { counts.withLock { $0.isStopping = true } }
+
+    /// False when the server is stopping: nothing may be suspended any more.
+    func begin() -> Bool {
+        counts.withLock {
+            if $0.isStopping { return false }
+            $0.active += 1
+            $0.suspended += 1
+            return true
+        }
+    }
+    func resumed() { counts.withLock { $0.suspended -= 1 } }
+    func ended() { counts.withLock { $0.active -= 1 } }
+}

@@ -1,1 +1,222 @@
-// MediaJobs
+import Dispatch
+import Files
+import Synchronization
+public import Vocabulary
+
+/// Runs media work in processes of its own, so that a file which crashes, hangs or fools a decoder costs one attempt and nothing else.
+///
+/// Probes and thumbnails share processes, one job at a time in each; a transcode has a process to itself that ends after it. A process that
+/// misbehaved is replaced. Cancelling the task that waits kills the worker and removes what it had made.
+public final class MediaJobs: Sendable {
+    private let settings: MediaSettings
+    private let places: Admission
+    private let transcodePlaces: Admission
+    private let pool: Mutex<Pool>
+
+    private struct Pool {
+        var idle: [IdleWorker] = []
+        /// Jobs that have a process or are about to get one.
+        var running = 0
+        var nextJob = 0
+        var isShutDown = false
+    }
+    private struct IdleWorker {
+        var worker: WorkerProcess
+        var jobCount: Int
+    }
+
+    public init(_ settings: MediaSettings) {
+        self.settings = settings
+        places = Admission(count: settings.processCountMax, waiterCountMax: MediaSettings.waiterCountMax)
+        transcodePlaces = Admission(count: settings.transcodeCountMax, waiterCountMax: MediaSettings.waiterCountMax)
+        pool = Mutex(Pool())
+    }
+
+    // MARK: The three kinds of work
+
+    /// A file that is what is wrong with it gives a report with a reason; everything else that goes wrong is thrown.
+    /// - Parameter name: the name by which people know the file, for messages.
+    public func probe(_ path: String, name: String) async throws(Failure) -> ProbeReport {
+        let (result, _) = try await run(.probe, on: path, name: name, to: [:]) { _ in }
+        guard case .probe(let report) = result else {
+            preconditionFailure("the conversation checks the kind of result")
+        }
+        return report
+    }
+
+    /// - Parameters:
+    ///   - paths: where each output goes. An older file there is replaced when the whole job has succeeded; a rejection or a failure
+    ///     makes none of them.
+    ///   - progress: called on a thread of the job's own.
+    public func transcode(
+        _ path: String, name: String, settings: TranscodeSettings, to paths: [OutputName: String],
+        progress: @escaping @Sendable (MediaProgress) -> Void
+    ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
+        try await transcodePlaces.enter()
+        defer { transcodePlaces.leave() }
+        let (result, files) = try await run(.transcode(settings), on: path, name: name, to: paths, progress: progress)
+        guard case .transcode(let report) = result else {
+            preconditionFailure("the conversation checks the kind of result")
+        }
+        return (report, files)
+    }
+
+    public func thumb(
+        _ path: String, name: String, settings: ThumbSettings, to paths: [OutputName: String]
+    ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
+        let (result, files) = try await run(.thumb(settings), on: path, name: name, to: paths) { _ in }
+        guard case .thumb(let report) = result else {
+            preconditionFailure("the conversation checks the kind of result")
+        }
+        return (report, files)
+    }
+
+    /// With the outputs in a folder, named for what they are: `1080p.mp4`, `poster.jpg`.
+    public func transcode(
+        _ path: String, name: String, settings: TranscodeSettings, into folder: String,
+        progress: @escaping @Sendable (MediaProgress) -> Void
+    ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
+        let paths = Self.paths(of: settings.outputs, in: folder) { $0 == .poster ? "jpg" : "mp4" }
+        return try await transcode(path, name: name, settings: settings, to: paths, progress: progress)
+    }
+
+    /// With the outputs in a folder, named for their size: `512.jpg`.
+    public func thumb(
+        _ path: String, name: String, settings: ThumbSettings, into folder: String
+    ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
+        let paths = Self.paths(of: settings.sizes.map(ThumbSettings.name(of:)), in: folder) { _ in "jpg" }
+        return try await thumb(path, name: name, settings: settings, to: paths)
+    }
+
+    private static func paths(
+        of names: [OutputName], in folder: String, extension ending: (OutputName) -> String
+    ) -> [OutputName: String] {
+        Dictionary(names.map { ($0, "\(folder)/\($0).\(ending($0))") }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Ends the idle processes and takes no more work; a running job ends when its task is cancelled.
+    public func shutDown() async {
+        await onThreadOfItsOwn { [self] in
+            let idle = pool.withLock { pool in
+                pool.isShutDown = true
+                defer { pool.idle = [] }
+                return pool.idle
+            }
+            for idle in idle { idle.worker.child.stop() }
+        }
+    }
+
+    // MARK: One job
+
+    private func run(
+        _ work: MediaJob.Work, on path: String, name: String, to paths: [OutputName: String],
+        progress: @escaping @Sendable (MediaProgress) -> Void
+    ) async throws(Failure) -> (MediaResult, [SealedFile]) {
+        try await places.enter()
+        defer { places.leave() }
+        let number = try pool.withLock { pool throws(Failure) in
+            guard !pool.isShutDown else { throw Failure(.cancelled, "Stopped.") }
+            pool.running += 1
+            pool.nextJob += 1
+            return pool.nextJob
+        }
+        defer { pool.withLock { $0.running -= 1 } }
+        let job = MediaJob(id: number, file: name, work: work, limits: settings.limits)
+        let cancellation = Cancellation()
+        let result = await withTaskCancellationHandler {
+            await onThreadOfItsOwn { [self] in
+                carryOut(job, path: path, paths: paths, cancellation: cancellation, progress: progress)
+            }
+        } onCancel: {
+            cancellation.cancel()
+        }
+        return try result.get()
+    }
+
+    private func carryOut(
+        _ job: MediaJob, path: String, paths: [OutputName: String], cancellation: Cancellation,
+        progress: (MediaProgress) -> Void
+    ) -> Result<(MediaResult, [SealedFile]), Failure> {
+        let outputs = JobOutputs(paths: paths)
+        do throws(Failure) {
+            let input = try openInput(path)
+            if cancellation.isCancelled { throw Failure(.cancelled, "Stopped.") }
+            let current = try takeWorker(for: job)
+            cancellation.attach(current.worker.child)
+            let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
+            // Before the process may get another job, which a late cancelling would hit.
+            cancellation.detach()
+            if ending.isReusable, !cancellation.isCancelled {
+                giveBack(current, after: job)
+            } else {
+                current.worker.child.stop()
+            }
+            let result = try ending.result.get()
+            if result.isRejection { outputs.discard() }
+            return .success((result, try outputs.commit()))
+        } catch {
+            outputs.discard()
+            return .failure(
+                cancellation.isCancelled ? Failure(.cancelled, "Stopped.", detail: error.description) : error)
+        }
+    }
+
+    private func openInput(_ path: String) throws(Failure) -> OpenFile {
+        // Looked at before it is opened: opening a pipe would wait for its writer.
+        guard let facts = try Files.facts(path) else {
+            throw Failure(.sourceMissing, "“\(path)” does not exist.", detail: path)
+        }
+        guard facts.kind == .regular else {
+            throw Failure(
+                .sourceUnreadable, "“\(path)” is not a file: give the files inside, or another one.", detail: path)
+        }
+        return try OpenFile.reading(path)
+    }
+
+    // MARK: The processes
+
+    private func takeWorker(for job: MediaJob) throws(Failure) -> IdleWorker {
+        if !job.work.needsOwnProcess {
+            while let idle = pool.withLock({ $0.idle.popLast() }) {
+                if idle.worker.isFit { return idle }
+                idle.worker.child.stop()
+            }
+        }
+        // A new one is started: idle ones make room for it.
+        while let surplus = pool.withLock({
+            $0.idle.count + $0.running > settings.processCountMax ? $0.idle.popLast() : nil
+        }) {
+            surplus.worker.child.stop()
+        }
+        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), jobCount: 0)
+    }
+
+    private func giveBack(_ used: IdleWorker, after job: MediaJob) {
+        let next = IdleWorker(worker: used.worker, jobCount: used.jobCount + 1)
+        let isKept =
+            !job.work.needsOwnProcess && next.jobCount < MediaSettings.jobsPerProcessMax && next.worker.isFit
+            && pool.withLock { pool in
+                guard !pool.isShutDown else { return false }
+                pool.idle.append(next)
+                return true
+            }
+        if !isKept { used.worker.child.stop() }
+    }
+}
+
+extension MediaJob.Work {
+    /// A transcode leaves much memory behind and may run for hours: its process ends with it.
+    var needsOwnProcess: Bool {
+        switch self {
+        case .transcode: true
+        case .probe, .thumb: false
+        }
+    }
+}
+
+/// Runs a blocking body off Swift's pool, on a thread that a private queue brings.
+private func onThreadOfItsOwn<Answer: Sendable>(_ body: @escaping @Sendable () -> Answer) async -> Answer {
+    await withCheckedContinuation { continuation in
+        DispatchQueue(label: "rushes.media-job").async { @Sendable in continuation.resume(returning: body()) }
+    }
+}

@@ -1,0 +1,47 @@
+# `make` alone lists the tasks.
+SHELL := /bin/bash
+SWIFT ?= swift
+PREFIX ?= /usr/local
+MINUTES ?= 1
+SEED ?= 1
+# The Swift libraries go into the programs, so that they start quickly and run without the toolchain.
+RELEASE := -c release --static-swift-stdlib
+BIN = .build/release
+
+.DEFAULT_GOAL := help
+.PHONY: help deps toolchain build demo test check bench soak install clean
+
+help: ## list the tasks
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1|/' | column -t -s '|'
+
+deps: ## install the Debian packages of packages.txt that are missing
+	@scripts/install-packages packages.txt
+
+toolchain:
+	@command -v $(SWIFT) >/dev/null || { echo "swift was not found: install the Swift 6.3 toolchain and put it on PATH"; exit 1; }
+
+build: deps toolchain ## build the programs for use
+	@$(SWIFT) build $(RELEASE) --product rushes
+	@$(SWIFT) build $(RELEASE) --product rushes-media
+
+demo: build ## run the main job on the fixtures and show what came of it
+	@scripts/demo $(BIN)/rushes
+
+test: deps toolchain ## everything that must hold: style, unit, pipeline and crash tests, in debug and release
+	@scripts/test
+
+check: toolchain ## the style alone
+	@$(SWIFT) format lint --strict --parallel -r Package.swift Sources Tests
+
+bench: build ## time Rushes beside its peers: Benchmarks/
+	@for bench in Benchmarks/bench-*; do $$bench $(BIN)/rushes || exit 1; done
+
+soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
+	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+install: build ## put the programs into PREFIX/bin (/usr/local)
+	install -d $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(BIN)/rushes $(BIN)/rushes-media $(DESTDIR)$(PREFIX)/bin
+
+clean: ## remove what was built and the demo's folder
+	rm -rf .build .demo

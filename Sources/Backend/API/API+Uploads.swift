@@ -1,0 +1,176 @@
+import Foundation
+import HTTPServer
+import Vocabulary
+
+extension API {
+    func openUpload(_ body: Data, idempotencyKey: String?, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        let request = try JSON.decode(OpenUploadRequest.self, from: body)
+        try RequestChecks.check(request, idempotencyKey: idempotencyKey)
+        let parts = try RequestChecks.signed(
+            request.parts, grid: PartGrid(size: request.sizeBytes, partSize: request.partSize))
+        let now = clock()
+        let (row, isNew) = try await ledger.open(
+            request, owner: owner, now: now, expiresAt: now.adding(seconds: lifetimes.session))
+        let session = try await session(row, sign: parts, owner: owner)
+        return .json(session, status: isNew ? 201 : 200)
+    }
+
+    func partURLs(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        let request = try JSON.decode(PartURLsRequest.self, from: body)
+        guard request.parts.count <= PartLimits.urlsMax else {
+            throw Failure(.badRequest, "At most \(PartLimits.urlsMax) parts can be asked for at once.")
+        }
+        let row = try await known(id, owner)
+        guard row.generation == request.generation else { throw LedgerFault.stale }
+        let parts = try RequestChecks.signed(request.parts, grid: row.grid)
+        let urls = try await sign(parts, of: row, owner: owner)
+        return .json(PartURLs(urls: urls, expiresIn: Int(lifetimes.url)))
+    }
+
+    func listParts(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        let row = try await known(id, owner)
+        let parts = try await held(row)
+        return .json(
+            StoredParts(
+                generation: row.generation, state: row.state,
+                parts: parts.map { StoredParts.Part(partNumber: $0.number, size: $0.size, etag: $0.etag) }))
+    }
+
+    func complete(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        let request = try JSON.decode(CompleteUploadRequest.self, from: body)
+        guard request.parts.count <= PartLimits.countMax else {
+            throw Failure(.badRequest, "There are too many parts.")
+        }
+        let row = try await completions.run(id) { () throws(Failure) in try await seal(id, request, owner) }
+        return .json(describe(row, urls: [:]))
+    }
+
+    /// The object first, then its row, then the parts go: cut short anywhere, the client repeats the request and it goes on.
+    private func seal(_ id: UploadID, _ request: CompleteUploadRequest, _ owner: Owner) async throws(Failure)
+        -> UploadRow
+    {
+        let row = try await known(id, owner)
+        guard row.generation == request.generation else { throw LedgerFault.stale }
+        if row.state == .complete {
+            guard row.sha256 == request.sha256, row.size == request.sizeBytes else {
+                throw Failure(.conflict, "This upload was completed with another size or SHA-256.")
+            }
+            return row
+        }
+        guard row.state == .open else {
+            throw Failure(.gone, "This upload is no longer open: it is \(row.state.rawValue).")
+        }
+        let stored = try await store.parts(row.session) ?? []
+        let parts = try CompletionCheck.parts(
+            request, row: row, signed: try await ledger.signedParts(row.session), stored: stored)
+        let key = BlobKey.upload(row.session)
+        try await store.assemble(parts, of: row.session, as: key)
+        let sealed = try await ledger.seal(
+            row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256, now: clock())
+        try await store.end(row.session)
+        if sealed.isAttached { wake() }
+        return sealed
+    }
+
+    func reopen(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        let request = try JSON.decode(ReopenUploadRequest.self, from: body)
+        var row = try await known(id, owner)
+        // Whether a session has vanished is for the store to say, not for the client.
+        let isAlive = row.state == .open && row.generation == request.generation
+        if isAlive, try await store.parts(row.session) != nil {
+            return .json(try await session(row, sign: [], owner: owner))
+        }
+        if isAlive { try await ledger.expire(row.session) }
+        guard
+            let reopened = try await ledger.reopen(
+                id, owner: owner, generation: request.generation, expiresAt: clock().adding(seconds: lifetimes.session))
+        else { throw LedgerFault.unknown }
+        row = reopened
+        return .json(try await session(row, sign: [], owner: owner))
+    }
+
+    func abort(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        guard let row = try await ledger.abort(id, owner: owner) else { throw LedgerFault.unknown }
+        try await store.end(row.session)
+        return HTTPResponse(status: 204)
+    }
+
+    func uploadOffset(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        let row = try await known(id, owner)
+        guard row.state == .open || row.state == .complete else {
+            throw Failure(.gone, "This upload is \(row.state.rawValue).")
+        }
+        var offset = row.state == .complete ? row.size ?? 0 : 0
+        if row.state == .open {
+            for (index, part) in try await held(row).enumerated() {
+                guard part.number == index + 1 else { break }
+                offset += part.size
+            }
+        }
+        var headers = [(name: "Upload-Offset", value: String(offset)), ("Upload-Expires", row.expiresAt.httpDate)]
+        if let size = row.size { headers.append(("Upload-Length", String(size))) }
+        return HTTPResponse(status: 200, headers: headers + [("Cache-Control", "no-store")])
+    }
+
+    // MARK: Pieces
+
+    private func known(_ id: UploadID, _ owner: Owner) async throws(Failure) -> UploadRow {
+        guard let row = try await ledger.upload(id, owner: owner) else { throw LedgerFault.unknown }
+        return row
+    }
+
+    /// Of an open session: what the store holds of what was last signed for each part.
+    private func held(_ row: UploadRow) async throws(Failure) -> [StoredPart] {
+        guard row.state == .open, let stored = try await store.parts(row.session) else { return [] }
+        let signed = try await ledger.signedParts(row.session)
+        return stored.filter { part in signed.contains { part.matches($0) } }
+    }
+
+    private func session(_ row: UploadRow, sign parts: [SignedPart], owner: Owner) async throws(Failure)
+        -> UploadSession
+    {
+        guard row.state == .open else { return describe(row, urls: [:]) }
+        try await store.begin(row.session)
+        return describe(row, urls: try await sign(parts, of: row, owner: owner))
+    }
+
+    /// What was signed is remembered before a URL leaves the house.
+    private func sign(_ parts: [SignedPart], of row: UploadRow, owner: Owner) async throws(Failure) -> [String: String]
+    {
+        guard !parts.isEmpty else { return [:] }
+        let now = clock()
+        try await ledger.recordSigned(
+            parts, session: row.session, owner: owner, expiresAt: now.adding(seconds: lifetimes.session))
+        let expiresAt = now.adding(seconds: lifetimes.url)
+        let urls = parts.map { part in
+            (String(part.number), signer.url(for: PartPermit(session: row.session, part: part, expiresAt: expiresAt)))
+        }
+        return Dictionary(urls, uniquingKeysWith: { first, _ in first })
+    }
+
+    private func describe(_ row: UploadRow, urls: [String: String]) -> UploadSession {
+        UploadSession(
+            uploadID: row.id, generation: row.generation, state: row.state, partSize: row.partSize,
+            partCount: row.grid.partCount,
+            urls: urls, expiresAt: row.expiresAt.iso8601, alreadyStored: row.isAlreadyStored)
+    }
+}
+
+/// One completion of an upload at a time: a repeated request waits for the first and then sees what it did.
+actor Completions {
+    private var running: [UploadID: Task<Result<UploadRow, Failure>, Never>] = [:]
+
+    func run(_ id: UploadID, _ body: @escaping @Sendable () async throws(Failure) -> UploadRow) async throws(Failure)
+        -> UploadRow
+    {
+        let earlier = running[id]
+        let work = Task<Result<UploadRow, Failure>, Never> {
+            _ = await earlier?.value
+            do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
+        }
+        running[id] = work
+        let result = await work.value
+        if running[id] == work { running[id] = nil }
+        return try result.get()
+    }
+}

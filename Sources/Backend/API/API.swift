@@ -1,0 +1,155 @@
+import Digests
+import Files
+import Foundation
+import Glibc
+import HTTPServer
+import Vocabulary
+
+/// The wire API over the ledger and the store.
+struct API: HTTPHandler {
+    let ledger: any Ledger
+    let store: DirectoryBlobStore
+    let signer: URLSigner
+    let completions: Completions
+    let progress: ProgressBoard
+    let disk: DiskQueue
+    let clock: @Sendable () -> Timestamp
+    let lifetimes: BackendSettings.Lifetimes
+    let log: @Sendable (String) -> Void
+    /// There may be a job to do.
+    let wake: @Sendable () -> Void
+
+    /// Parts that are made durable at once.
+    static let diskWidth = 8
+
+    // MARK: At the head
+
+    func plan(for request: HTTPRequest) -> BodyPlan {
+        guard case .success(.putPart(let token)) = Route.parse(method: request.method, path: request.path) else {
+            return .collect(bytesMax: APIBounds.bodyBytesMax)
+        }
+        do throws(Failure) {
+            let permit = try signer.permit(token, now: clock())
+            if let length = request.headers["content-length"], Int(length) != permit.part.length {
+                throw PartSink.badDigest("Content-Length \(length)")
+            }
+            if let md5 = request.headers["content-md5"],
+                Data(base64Encoded: md5).map({ [UInt8]($0).hexadecimal }) != permit.part.md5
+            {
+                throw PartSink.badDigest("Content-MD5 \(md5)")
+            }
+            return .stream(try PartSink(permit, in: store.path(of: permit.session)))
+        } catch {
+            return .refuse(error, status: error.code == .gone ? 404 : nil)
+        }
+    }
+
+    // MARK: When the body is in
+
+    func respond(to request: HTTPRequest, body: ReceivedBody) async -> HTTPResponse {
+        do throws(Failure) {
+            switch Route.parse(method: request.method, path: request.path) {
+            case .failure(.unknown): throw Failure(.notFound, "There is no such address.")
+            case .failure(.method(let allowed)):
+                var response = HTTPResponse.problem(
+                    Failure(.badRequest, "This method does not go with this address: use \(allowed)."), status: 405)
+                response.headers.append(("Allow", allowed))
+                return response
+            case .success(.putPart): return try await storePart(body)
+            case .success(let route):
+                let owner = route.needsOwner ? try await owner(of: request) : Owner.local
+                var bytes: [UInt8] = []
+                if case .bytes(let collected) = body { bytes = collected }
+                return try await answer(route, request, Data(bytes), owner)
+            }
+        } catch {
+            if (error.code.row?.status ?? 500) >= 500 { log("\(request.method) \(request.path): \(error)") }
+            return .problem(error, retryAfter: error.code == .busy ? 1 : nil)
+        }
+    }
+
+    private func answer(_ route: Route, _ request: HTTPRequest, _ body: Data, _ owner: Owner) async throws(Failure)
+        -> HTTPResponse
+    {
+        switch route {
+        case .openUpload: try await openUpload(body, idempotencyKey: request.headers["idempotency-key"], owner)
+        case .partURLs(let id): try await partURLs(id, body, owner)
+        case .parts(let id): try await listParts(id, owner)
+        case .complete(let id): try await complete(id, body, owner)
+        case .reopen(let id): try await reopen(id, body, owner)
+        case .abort(let id): try await abort(id, owner)
+        case .uploadOffset(let id): try await uploadOffset(id, owner)
+        case .attach(let id): try await attach(id, body, owner)
+        case .item(let id): try await showItem(id, owner)
+        case .removeItem(let id): try await removeItem(id, owner)
+        case .items: try await listItems(request.query, owner)
+        case .playback(let id): try await playback(id, owner)
+        case .media(let key): try await media(key, request.query)
+        case .storageEvent:
+            // Only a hint: whoever sends it is not believed, the ledger and the store are looked at.
+            hinted()
+        case .health:
+            HTTPResponse(status: 200, headers: [("Content-Type", "text/plain")], body: .bytes(Array("ok\n".utf8)))
+        case .readiness: try await readiness()
+        case .metrics: try await metrics()
+        case .putPart: preconditionFailure("parts are stored before a route is answered")
+        }
+    }
+
+    private func hinted() -> HTTPResponse {
+        wake()
+        return HTTPResponse(status: 204)
+    }
+
+    /// Over the Unix socket the kernel says who it is; elsewhere a token does.
+    private func owner(of request: HTTPRequest) async throws(Failure) -> Owner {
+        if let authorization = request.headers["authorization"] {
+            let words = authorization.split(separator: " ", maxSplits: 1)
+            guard words.count == 2, words[0].lowercased() == "bearer",
+                let token = try await ledger.token(sha256: Digest.sha256(String(words[1])), now: clock())
+            else { throw Failure(.unauthorized, "This token is not valid: make another with rushes token create.") }
+            return token.owner
+        }
+        if case .local(let user) = request.peer, user == getuid() { return .local }
+        throw Failure(.unauthorized, "A token is needed: give one with RUSHES_TOKEN or RUSHES_TOKEN_FILE.")
+    }
+
+    private func storePart(_ body: ReceivedBody) async throws(Failure) -> HTTPResponse {
+        guard case .sink(let sink) = body, let part = sink as? PartSink else {
+            preconditionFailure("a part is always streamed")
+        }
+        do throws(Failure) {
+            let etag = try await disk.run { () throws(Failure) in try part.store() }
+            return HTTPResponse(status: 200, headers: [("ETag", etag)])
+        } catch {
+            return .problem(error, status: error.code == .gone ? 404 : nil)
+        }
+    }
+
+    private func readiness() async throws(Failure) -> HTTPResponse {
+        _ = try await ledger.counts()
+        let free = try Files.freeBytes(at: store.folder)
+        guard free > APIBounds.freeBytesMin else {
+            throw Failure(.diskFull, "The backend has no space left: free some on its disk.")
+        }
+        return HTTPResponse(status: 200, headers: [("Content-Type", "text/plain")], body: .bytes(Array("ready\n".utf8)))
+    }
+
+    /// Prometheus text format 0.0.4.
+    private func metrics() async throws(Failure) -> HTTPResponse {
+        let counts = try await ledger.counts()
+        var lines = ["# TYPE rushes_items gauge"]
+        for (state, count) in counts.items.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            lines.append("rushes_items{state=\"\(state.rawValue)\"} \(count)")
+        }
+        lines.append("# TYPE rushes_jobs gauge")
+        for (state, count) in counts.jobs.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            lines.append("rushes_jobs{state=\"\(state.rawValue)\"} \(count)")
+        }
+        lines += ["# TYPE rushes_open_sessions gauge", "rushes_open_sessions \(counts.openSessions)"]
+        lines += ["# TYPE rushes_free_bytes gauge", "rushes_free_bytes \(try Files.freeBytes(at: store.folder))", ""]
+        return HTTPResponse(
+            status: 200, headers: [("Content-Type", "text/plain; version=0.0.4")],
+            body: .bytes(Array(lines.joined(separator: "\n").utf8)))
+    }
+}

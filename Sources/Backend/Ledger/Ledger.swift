@@ -1,0 +1,86 @@
+import Vocabulary
+
+/// The server's durable state, as intents: each is one transaction, and whatever belongs together (a state, its event, the job that follows)
+/// changes together. Where a method answers nil, there is no such thing for this owner.
+protocol Ledger: Sendable {
+    // MARK: Uploads
+
+    /// Repeatable with the same request. Where the owner has bytes of the declared hash, verified, the session is complete at once.
+    /// - Returns: the row, and whether it is new.
+    /// - Throws: `not-found` for another's id, `conflict` for another request under the same id, `gone` for a deleted item.
+    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
+        -> (UploadRow, isNew: Bool)
+    func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
+    /// Remembers what was signed, the latest for each part, and puts the session's expiry off.
+    /// - Throws: `stale-generation`, or `gone` when the session is no longer open.
+    func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp)
+        async throws(Failure)
+    func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart]
+    /// The object is in the store under `key`, durably.
+    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure)
+        -> UploadRow
+    /// The store no longer holds the session.
+    func expire(_ session: StoreSession) async throws(Failure)
+    /// The session's bytes are lost: the next generation, from zero. A repeated call gives the same answer.
+    /// - Parameter generation: the one that the client knows.
+    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
+    /// Repeatable. - Throws: `conflict` when the upload is attached to an item.
+    func abort(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
+
+    // MARK: Items
+
+    /// Repeatable; uploads only grow. The job to process the item becomes runnable with it.
+    func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) async throws(Failure)
+        -> ItemRow
+    func item(_ id: ItemID, owner: Owner) async throws(Failure) -> ItemRow?
+    /// By id, without deleted ones.
+    func items(owner: Owner, shoot: String?, after: ItemID?, limit: Int) async throws(Failure) -> [ItemRow]
+    /// Leaves a tombstone. Repeatable. - Returns: false when there is no such item.
+    func remove(_ id: ItemID, owner: Owner, now: Timestamp) async throws(Failure) -> Bool
+    func events(owner: Owner, after number: Int, limit: Int) async throws(Failure) -> [EventRow]
+
+    // MARK: Jobs
+
+    /// The attempt is counted here.
+    func claim(now: Timestamp, leaseUntil: Timestamp) async throws(Failure) -> ClaimedJob?
+    /// False when the lease is lost.
+    func heartbeat(_ item: ItemID, epoch: Int, leaseUntil: Timestamp) async throws(Failure) -> Bool
+    /// The upload's bytes were read from the store. Where the owner has them already under another key, that one is kept.
+    /// - Returns: the key to go on with; nil when the lease is lost.
+    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure) -> BlobKey?
+    /// The bytes are not those that were declared: the upload has to come again, the item waits for it.
+    func recordDamaged(_ upload: UploadID, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
+    /// The manifest, the state `ready` and the event. - Returns: false when the lease is lost; nothing has changed then.
+    func publish(_ manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
+    /// The originals stay.
+    func reject(_ reason: Reason, manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure)
+        -> Bool
+    /// The attempt failed; another follows.
+    func retry(_ item: ItemID, epoch: Int, failure: Failure, runnableAt: Timestamp) async throws(Failure) -> Bool
+    /// The attempt could not be made and does not count.
+    func giveBack(_ item: ItemID, epoch: Int, runnableAt: Timestamp) async throws(Failure) -> Bool
+
+    // MARK: Housekeeping
+
+    /// Leases that ran out become runnable again or end, sessions that ran out expire.
+    /// - Parameter isRestart: no worker of this ledger is running, so all leases are lost.
+    func sweep(now: Timestamp, isRestart: Bool, policy: RetryPolicy) async throws(Failure)
+    /// Objects whose rows are gone and whose bytes may go.
+    func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey]
+    func forgetDoomed(_ keys: [BlobKey]) async throws(Failure)
+    func isOpen(_ session: StoreSession) async throws(Failure) -> Bool
+    func blob(_ key: BlobKey) async throws(Failure) -> BlobRow?
+    /// A rendition that offers this object, for its content type.
+    func offering(_ key: BlobKey) async throws(Failure) -> Rendition?
+    func token(sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> TokenRow?
+    /// Invariants that the rows alone can break.
+    func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding]
+    /// By key.
+    func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow]
+    /// Whether there is a row, whatever its state, from which the sweep knows what to do.
+    func knows(_ upload: UploadID) async throws(Failure) -> Bool
+    func knows(_ item: ItemID) async throws(Failure) -> Bool
+    func counts() async throws(Failure) -> LedgerCounts
+}

@@ -1,0 +1,151 @@
+import Vocabulary
+
+/// Whom ids belong to.
+struct Owner: RawRepresentable, Sendable, Hashable {
+    let rawValue: String
+    /// Who speaks over the Unix socket.
+    static let local = Owner(rawValue: "local")
+}
+
+/// The name of an object in the blob store. Never used twice: it carries an upload's generation or a lease's epoch.
+struct BlobKey: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+    let rawValue: String
+    var description: String { rawValue }
+    static let lengthMax = 200
+
+    init?(rawValue: String) {
+        let isAllowed: (UInt8) -> Bool = { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
+        guard (1...Self.lengthMax).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(isAllowed),
+            !rawValue.hasPrefix(".")
+        else { return nil }
+        self.rawValue = rawValue
+    }
+
+    private init(safe text: String) { rawValue = text }
+
+    /// The bytes of one generation of an upload.
+    static func upload(_ session: StoreSession) -> BlobKey { BlobKey(safe: "u-\(session.folderName)") }
+
+    /// Something made for an item under a lease.
+    static func made(for item: ItemID, epoch: Int, name: OutputName) -> BlobKey {
+        let safe = String(
+            name.rawValue.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) }
+        )
+        return BlobKey(safe: "d-\(item).\(epoch).\(safe)")
+    }
+}
+
+struct UploadRow: Sendable, Hashable {
+    var id: UploadID
+    var owner: Owner
+    var item: ItemID
+    var role: FileRole
+    var name: String
+    var filename: String
+    var size: Int?
+    var partSize: Int
+    /// Declared by the client: at open, or else at complete.
+    var sha256: SHA256Digest?
+    var generation: Int
+    var state: SessionState
+    var isAlreadyStored: Bool
+    var isAttached: Bool
+    var blob: BlobKey?
+    var expiresAt: Timestamp
+    /// Recomputed from the store.
+    var recomputed: SHA256Digest?
+    var verifiedAt: Timestamp?
+
+    var session: StoreSession { StoreSession(upload: id, generation: generation) }
+    var grid: PartGrid { PartGrid(size: size, partSize: partSize) }
+}
+
+/// A part for which a URL was signed.
+struct SignedPart: Sendable, Hashable {
+    var number: Int
+    /// Bytes.
+    var length: Int
+    /// Hexadecimal.
+    var md5: String
+}
+
+struct ItemRow: Sendable, Hashable {
+    var id: ItemID
+    var owner: Owner
+    var shoot: String
+    var kind: MediaFacts.Kind?
+    var state: BackendItemState
+    var generation: Int
+    var reason: Reason?
+    var durationMS: Int?
+    var aspect: Double?
+    var previewColor: String?
+    var uploads: [UploadRow]
+    var renditions: [RenditionRow]
+}
+
+struct RenditionRow: Sendable, Hashable {
+    var rendition: Rendition
+    var blob: BlobKey
+}
+
+struct BlobRow: Sendable, Hashable {
+    var key: BlobKey
+    var owner: Owner
+    var size: Int
+    /// Recomputed; nil until the bytes were read.
+    var sha256: SHA256Digest?
+}
+
+/// A job with the right to do it.
+struct ClaimedJob: Sendable, Hashable {
+    var item: ItemRow
+    /// Raised by each claim: what was done under an older one no longer counts.
+    var epoch: Int
+    /// 1 for the first.
+    var attempt: Int
+    /// Attempts that failed before this one.
+    var failureCount: Int
+}
+
+/// What processing found and made.
+struct Manifest: Sendable, Hashable {
+    var kind: MediaFacts.Kind?
+    /// The probe's facts as JSON, for later work.
+    var facts: String?
+    var durationMS: Int?
+    var aspect: Double?
+    var previewColor: String?
+    var renditions: [RenditionRow]
+    /// Objects that were made, and are in the store already.
+    var blobs: [BlobRow]
+}
+
+struct EventRow: Sendable, Hashable {
+    var number: Int
+    var item: ItemID
+    var shoot: String
+    var generation: Int
+    var state: BackendItemState
+    var reason: Reason?
+}
+
+struct TokenRow: Sendable, Hashable {
+    var owner: Owner
+    /// Nil: all shoots.
+    var shoot: String?
+}
+
+/// Counts for operators.
+struct LedgerCounts: Sendable, Hashable {
+    var items: [BackendItemState: Int]
+    var jobs: [JobState: Int]
+    var openSessions: Int
+}

@@ -1,0 +1,95 @@
+import SQLite
+import Vocabulary
+
+extension SQLiteLedger {
+    /// Rows that one sweep looks at, of each kind; the rest waits for the next.
+    private static let sweptMax = 1000
+
+    func sweep(now: Timestamp, isRestart: Bool, policy: RetryPolicy) async throws(Failure) {
+        try await database.write("ledger.sweep") { database throws(Failure) in
+            try database.endLostLeases(now: now, isRestart: isRestart, policy: policy, limit: Self.sweptMax)
+            // A damaged upload that is attached waits for its bytes without a time limit: the item says so.
+            for row in try database.rows(
+                """
+                SELECT \(UploadRow.columns) FROM \(UploadRow.source)
+                WHERE u.attached = 0 AND u.state IN ('open', 'complete') AND u.expires_at < ?1
+                """, [SQLValue(now)], limit: Self.sweptMax)
+            {
+                try database.end(try UploadRow(row), as: .expired)
+            }
+        }
+    }
+
+    func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey] {
+        try await database.rows("SELECT key FROM doomed ORDER BY key", limit: limit).compactMap {
+            $0.text(0).flatMap(BlobKey.init(rawValue:))
+        }
+    }
+
+    func forgetDoomed(_ keys: [BlobKey]) async throws(Failure) {
+        try await database.write("ledger.forgetDoomed") { database throws(Failure) in
+            for key in keys { try database.run("DELETE FROM doomed WHERE key = ?1", [SQLValue(key)]) }
+        }
+    }
+
+    func blob(_ key: BlobKey) async throws(Failure) -> BlobRow? {
+        guard let row = try await database.row("SELECT owner, size, sha256 FROM blobs WHERE key = ?1", [SQLValue(key)])
+        else { return nil }
+        return BlobRow(
+            key: key, owner: try row.required(0, as: Owner.self), size: try row.required(1, SQLRow.int),
+            sha256: row.digest(2))
+    }
+
+    func offering(_ key: BlobKey) async throws(Failure) -> Rendition? {
+        let row = try await database.row(
+            "SELECT \(RenditionRow.columns) FROM renditions WHERE blob = ?1", [SQLValue(key)])
+        guard let row else { return nil }
+        return try RenditionRow(row).rendition
+    }
+
+    func token(sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> TokenRow? {
+        let row = try await database.row(
+            """
+            SELECT owner, shoot FROM tokens WHERE sha256 = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
+            """, [SQLValue(sha256), SQLValue(now)])
+        guard let row else { return nil }
+        return TokenRow(owner: try row.required(0, as: Owner.self), shoot: row.text(1))
+    }
+
+    func counts() async throws(Failure) -> LedgerCounts {
+        try await database.read { database throws(Failure) in
+            var counts = LedgerCounts(items: [:], jobs: [:], openSessions: 0)
+            for row in try database.rows("SELECT state, COUNT(*) FROM items GROUP BY state") {
+                counts.items[try row.required(0, as: BackendItemState.self)] = row.int(1)
+            }
+            for row in try database.rows("SELECT state, COUNT(*) FROM jobs GROUP BY state") {
+                counts.jobs[try row.required(0, as: JobState.self)] = row.int(1)
+            }
+            counts.openSessions = try database.row("SELECT COUNT(*) FROM uploads WHERE state = 'open'")?.int(0) ?? 0
+            return counts
+        }
+    }
+}
+
+extension Database {
+    /// The worker is gone without a word: its attempt was counted at the claim.
+    fileprivate func endLostLeases(now: Timestamp, isRestart: Bool, policy: RetryPolicy, limit: Int) throws(Failure) {
+        let lost = try rows(
+            "SELECT item, epoch, attempts FROM jobs WHERE state = 'running' AND (lease_until < ?1 OR ?2)",
+            [SQLValue(now), SQLValue(isRestart)], limit: limit)
+        for row in lost {
+            let id = try row.required(0, as: ItemID.self)
+            let epoch = try row.required(1, SQLRow.int)
+            switch policy.stepAfterLostLease(attempt: try row.required(2, SQLRow.int), isRestart: isRestart) {
+            case .retry(let seconds), .wait(let seconds):
+                try run(
+                    "UPDATE jobs SET state = 'available', lease_until = NULL, runnable_at = ?2 WHERE item = ?1",
+                    [SQLValue(id), SQLValue(now.adding(seconds: seconds))])
+            case .reject(let reason):
+                guard let item = try itemRow(id) else { continue }
+                try complete(id, epoch, generation: item.generation, state: .rejected, now: now)
+                try move(item, to: .rejected, generation: item.generation, reason: reason, now: now)
+            }
+        }
+    }
+}

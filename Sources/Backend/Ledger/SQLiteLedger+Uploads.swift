@@ -1,0 +1,194 @@
+import Digests
+import SQLite
+import Vocabulary
+
+extension SQLiteLedger {
+    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
+        -> (UploadRow, isNew: Bool)
+    {
+        // The first parts may differ when the open is repeated: what is signed for them replaces what was.
+        var compared = request
+        compared.parts = []
+        let hash = Digest.sha256(try JSON.text(compared))
+        return try await database.write("ledger.open") { database throws(Failure) in
+            if let known = try database.uploadRow(request.uploadID) {
+                guard known.owner == owner else { throw LedgerFault.unknown }
+                let knownHash = try database.row("SELECT request_hash FROM uploads WHERE id = ?1", [SQLValue(known.id)])
+                guard knownHash?.digest(0) == hash else {
+                    throw Failure(.conflict, "This upload was opened before with another description.")
+                }
+                return (known, isNew: false)
+            }
+            if let item = try database.itemRow(request.itemID) {
+                guard item.owner == owner else { throw LedgerFault.unknown }
+                guard item.state != .deleted else { throw LedgerFault.deleted }
+            }
+            let stored = try database.storedBlob(owner, request.sha256, size: request.sizeBytes)
+            let state: SessionState = stored == nil ? .open : .complete
+            try database.run(
+                """
+                INSERT INTO uploads(id, owner, item, role, name, filename, content_type, size, part_size, sha256, request_hash,
+                    generation, state, already_stored, blob, expires_at)
+                VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15)
+                """,
+                [
+                    SQLValue(request.uploadID), SQLValue(owner), SQLValue(request.itemID), SQLValue(request.role),
+                    .text(request.name),
+                    .text(request.filename), .text(request.contentType), SQLValue(request.sizeBytes),
+                    .int(request.partSize),
+                    SQLValue(request.sha256), SQLValue(hash), SQLValue(state), SQLValue(stored != nil),
+                    SQLValue(stored?.rawValue),
+                    SQLValue(expiresAt),
+                ])
+            guard let row = try database.uploadRow(request.uploadID) else { throw LedgerFault.vanished }
+            return (row, isNew: true)
+        }
+    }
+
+    func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow? {
+        let row = try await database.read { database throws(Failure) in try database.uploadRow(id) }
+        return row?.owner == owner ? row : nil
+    }
+
+    func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp)
+        async throws(Failure)
+    {
+        try await database.write("ledger.recordSigned") { database throws(Failure) in
+            try database.openRow(session, owner: owner)
+            for part in parts {
+                try database.run(
+                    """
+                    INSERT INTO signed_parts(upload, generation, number, length, md5) VALUES(?1, ?2, ?3, ?4, ?5)
+                    ON CONFLICT DO UPDATE SET length = ?4, md5 = ?5
+                    """,
+                    [
+                        SQLValue(session.upload), .int(session.generation), .int(part.number), .int(part.length),
+                        .text(part.md5),
+                    ])
+            }
+            try database.run(
+                "UPDATE uploads SET expires_at = MAX(expires_at, ?2) WHERE id = ?1",
+                [SQLValue(session.upload), SQLValue(expiresAt)])
+        }
+    }
+
+    func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart] {
+        let rows = try await database.rows(
+            "SELECT number, length, md5 FROM signed_parts WHERE upload = ?1 AND generation = ?2 ORDER BY number",
+            [SQLValue(session.upload), .int(session.generation)])
+        var parts: [SignedPart] = []
+        for row in rows {
+            parts.append(
+                SignedPart(
+                    number: try row.required(0, SQLRow.int), length: try row.required(1, SQLRow.int),
+                    md5: try row.required(2, SQLRow.text)))
+        }
+        return parts
+    }
+
+    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure)
+        -> UploadRow
+    {
+        try await database.write("ledger.seal") { database throws(Failure) in
+            let row = try database.openRow(session, owner: owner)
+            try database.insertBlob(BlobRow(key: key, owner: owner, size: size, sha256: nil), verifiedAt: nil)
+            try database.run(
+                "UPDATE uploads SET state = 'complete', blob = ?2, size = ?3, sha256 = ?4 WHERE id = ?1",
+                [SQLValue(row.id), SQLValue(key), .int(size), SQLValue(sha256)])
+            try database.run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(row.id)])
+            // Sent again after it had arrived damaged: the item goes on by itself.
+            if row.isAttached { try database.refresh(row.item, hasGrown: true, now: now) }
+            guard let sealed = try database.uploadRow(row.id) else { throw LedgerFault.vanished }
+            return sealed
+        }
+    }
+
+    func expire(_ session: StoreSession) async throws(Failure) {
+        try await database.write("ledger.expire") { database throws(Failure) in
+            guard let row = try database.uploadRow(session.upload), row.generation == session.generation,
+                row.state == .open
+            else { return }
+            try database.end(row, as: .expired)
+        }
+    }
+
+    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
+    {
+        try await database.write("ledger.reopen") { database throws(Failure) in
+            guard let row = try database.uploadRow(id), row.owner == owner else { return nil }
+            if try database.itemRow(row.item)?.state == .deleted { throw LedgerFault.deleted }
+            // The answer to an earlier call was lost.
+            if row.generation == generation + 1, row.state == .open { return row }
+            guard row.generation == generation else { throw LedgerFault.stale }
+            guard row.state != .complete else { return row }
+            try database.run(
+                """
+                UPDATE uploads SET state = 'open', generation = ?2, already_stored = 0, blob = NULL, expires_at = ?3 WHERE id = ?1
+                """, [SQLValue(id), .int(generation + 1), SQLValue(expiresAt)])
+            try database.run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(id)])
+            return try database.uploadRow(id)
+        }
+    }
+
+    func abort(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow? {
+        try await database.write("ledger.abort") { database throws(Failure) in
+            guard let row = try database.uploadRow(id), row.owner == owner else { return nil }
+            guard row.state != .aborted else { return row }
+            guard !row.isAttached else {
+                throw Failure(.conflict, "This upload belongs to an item: delete the item.")
+            }
+            try database.end(row, as: .aborted)
+            return try database.uploadRow(id)
+        }
+    }
+
+    func isOpen(_ session: StoreSession) async throws(Failure) -> Bool {
+        try await database.row(
+            "SELECT 1 FROM uploads WHERE id = ?1 AND generation = ?2 AND state = 'open'",
+            [SQLValue(session.upload), .int(session.generation)]) != nil
+    }
+}
+
+extension Database {
+    /// Bytes of this owner with this hash, recomputed by us.
+    func storedBlob(_ owner: Owner, _ sha256: SHA256Digest?, size: Int?) throws(Failure) -> BlobKey? {
+        guard let sha256, let size else { return nil }
+        // Only what came in as an upload: something made here may be made anew and go.
+        return try row(
+            """
+            SELECT b.key FROM blobs b WHERE b.owner = ?1 AND b.sha256 = ?2 AND b.size = ?3
+                AND EXISTS (SELECT 1 FROM uploads u WHERE u.blob = b.key) ORDER BY b.key
+            """, [SQLValue(owner), SQLValue(sha256), .int(size)]
+        )?.text(0).flatMap(BlobKey.init(rawValue:))
+    }
+
+    @discardableResult
+    func openRow(_ session: StoreSession, owner: Owner) throws(Failure) -> UploadRow {
+        guard let row = try uploadRow(session.upload), row.owner == owner else { throw LedgerFault.unknown }
+        guard row.generation == session.generation else { throw LedgerFault.stale }
+        guard row.state == .open else {
+            throw Failure(.gone, "This upload is no longer open: it is \(row.state.rawValue).")
+        }
+        return row
+    }
+
+    /// Takes an upload out of the running and lets go of its bytes.
+    func end(_ row: UploadRow, as state: SessionState) throws(Failure) {
+        try run("UPDATE uploads SET state = ?2, blob = NULL WHERE id = ?1", [SQLValue(row.id), SQLValue(state)])
+        try run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(row.id)])
+        try releaseBlob(row.blob)
+        // A complete that was cut short may have left the object without its row.
+        if row.state == .open {
+            try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(BlobKey.upload(row.session))])
+        }
+    }
+}
+
+enum LedgerFault {
+    /// Also for what belongs to another owner, who must not learn that it is there.
+    static let unknown = Failure(.notFound, "There is no such thing here.")
+    static let deleted = Failure(.gone, "This item was deleted.")
+    static let stale = Failure(.staleGeneration, "This upload was opened anew meanwhile: ask for its parts and go on.")
+    static let vanished = Failure(.internalError, "A row that was just written is not there.")
+}

@@ -1,0 +1,71 @@
+/// The tables, one script a version. A released script is never edited.
+enum SQLiteSchema {
+    static let migrations = [
+        """
+        CREATE TABLE blobs(
+            key TEXT PRIMARY KEY, owner TEXT NOT NULL, size INTEGER NOT NULL, sha256 TEXT, verified_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX blobs_by_hash ON blobs(owner, sha256);
+
+        CREATE TABLE items(
+            id TEXT PRIMARY KEY, owner TEXT NOT NULL, shoot TEXT NOT NULL, kind TEXT, title TEXT, caption TEXT, place TEXT,
+            taken_at TEXT, state TEXT NOT NULL, generation INTEGER NOT NULL, reason_code TEXT, reason_message TEXT,
+            duration_ms INTEGER, aspect REAL, preview_color TEXT, facts TEXT,
+            created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX items_by_owner ON items(owner, id);
+        CREATE INDEX items_by_shoot ON items(owner, shoot, id);
+
+        CREATE TABLE uploads(
+            id TEXT PRIMARY KEY, owner TEXT NOT NULL, item TEXT NOT NULL, role TEXT NOT NULL, name TEXT NOT NULL,
+            filename TEXT NOT NULL, content_type TEXT NOT NULL, size INTEGER, part_size INTEGER NOT NULL, sha256 TEXT,
+            request_hash TEXT NOT NULL, generation INTEGER NOT NULL, state TEXT NOT NULL, already_stored INTEGER NOT NULL,
+            attached INTEGER NOT NULL DEFAULT 0, blob TEXT REFERENCES blobs(key), expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX uploads_by_item ON uploads(item);
+        CREATE INDEX uploads_by_blob ON uploads(blob);
+        CREATE INDEX uploads_by_expiry ON uploads(attached, state, expires_at);
+        CREATE UNIQUE INDEX uploads_attached ON uploads(item, role, name) WHERE attached = 1;
+
+        CREATE TABLE signed_parts(
+            upload TEXT NOT NULL, generation INTEGER NOT NULL, number INTEGER NOT NULL, length INTEGER NOT NULL, md5 TEXT NOT NULL,
+            PRIMARY KEY(upload, generation, number)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE renditions(
+            item TEXT NOT NULL REFERENCES items(id), role TEXT NOT NULL, name TEXT NOT NULL,
+            blob TEXT NOT NULL REFERENCES blobs(key), content_type TEXT NOT NULL, size INTEGER NOT NULL, sha256 TEXT NOT NULL,
+            width INTEGER, height INTEGER,
+            PRIMARY KEY(item, role, name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX renditions_by_blob ON renditions(blob);
+
+        -- again: something was attached while the job ran.
+        CREATE TABLE jobs(
+            item TEXT PRIMARY KEY REFERENCES items(id), state TEXT NOT NULL, runnable_at INTEGER, attempts INTEGER NOT NULL,
+            failures INTEGER NOT NULL DEFAULT 0, epoch INTEGER NOT NULL, lease_until INTEGER, again INTEGER NOT NULL DEFAULT 0,
+            failure_code TEXT, failure_message TEXT
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX jobs_by_time ON jobs(state, runnable_at);
+
+        -- The primary key is what keeps a lease epoch from completing twice.
+        CREATE TABLE completions(
+            item TEXT NOT NULL, epoch INTEGER NOT NULL, generation INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL,
+            PRIMARY KEY(item, epoch)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE events(
+            owner TEXT NOT NULL, number INTEGER NOT NULL, item TEXT NOT NULL, shoot TEXT NOT NULL, generation INTEGER NOT NULL,
+            state TEXT NOT NULL, reason_code TEXT, reason_message TEXT, at INTEGER NOT NULL,
+            PRIMARY KEY(owner, number)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE doomed(key TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE tokens(
+            sha256 TEXT PRIMARY KEY, owner TEXT NOT NULL, shoot TEXT, created_at INTEGER NOT NULL, expires_at INTEGER,
+            revoked_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+        """
+    ]
+}

@@ -1,0 +1,42 @@
+import MediaJobs
+import Vocabulary
+
+/// Something that was made for an item, in the work folder.
+struct MadeFile: Sendable {
+    var output: SealedOutput
+    var path: String
+}
+
+/// Media work as processing needs it.
+struct MediaWork: Sendable {
+    var probe: @Sendable (_ path: String, _ name: String) async throws(Failure) -> ProbeReport
+    /// - Returns: a reason when the file turned out to be what is wrong.
+    var transcode:
+        @Sendable (
+            _ path: String, _ name: String, _ outputs: [OutputName], _ folder: String,
+            _ progress: @escaping @Sendable (Double) -> Void
+        ) async throws(Failure) -> (Reason?, [MadeFile])
+    var thumb:
+        @Sendable (_ path: String, _ name: String, _ sizes: [Int], _ folder: String) async throws(Failure) -> (
+            Reason?, [MadeFile]
+        )
+}
+
+extension MediaWork {
+    /// In the media worker's processes.
+    static func running(_ jobs: MediaJobs) -> MediaWork {
+        MediaWork(
+            probe: { path, name throws(Failure) in try await jobs.probe(path, name: name) },
+            transcode: { path, name, outputs, folder, progress throws(Failure) in
+                let (report, files) = try await jobs.transcode(
+                    path, name: name, settings: TranscodeSettings(outputs: outputs), into: folder
+                ) { progress($0.fraction) }
+                return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
+            },
+            thumb: { path, name, sizes, folder throws(Failure) in
+                let (report, files) = try await jobs.thumb(
+                    path, name: name, settings: ThumbSettings(sizes: sizes), into: folder)
+                return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
+            })
+    }
+}

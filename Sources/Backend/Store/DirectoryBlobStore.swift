@@ -1,0 +1,204 @@
+import Digests
+import Files
+import Glibc
+import Vocabulary
+
+/// Blobs in a folder of this machine.
+///
+///     incoming/<upload>.<generation>/<number>-<md5>-<size>    a part: whole and durable under its name, so that the listing is the truth
+///     blobs/<2 digits>/<key>                                   an object
+///     work/                                                   what jobs are making
+struct DirectoryBlobStore: BlobStore {
+    let folder: String
+    private let disk: DiskQueue
+    /// Assembling and hashing large files runs beside small steps, not before them.
+    private let bulk: DiskQueue
+
+    var incoming: String { folder + "/incoming" }
+    var blobs: String { folder + "/blobs" }
+    var work: String { folder + "/work" }
+
+    static func open(_ folder: String) throws(Failure) -> DirectoryBlobStore {
+        let store = DirectoryBlobStore(folder: folder, disk: DiskQueue(width: 8), bulk: DiskQueue(width: 2))
+        for path in [store.incoming, store.blobs, store.work] { try Files.makeFolder(path) }
+        return store
+    }
+
+    /// For work that reads much.
+    func onBulk<Value: Sendable>(_ body: @escaping @Sendable () throws(Failure) -> Value) async throws(Failure) -> Value
+    {
+        try await bulk.run(body)
+    }
+
+    // MARK: Sessions
+
+    func path(of session: StoreSession) -> String { incoming + "/" + session.folderName }
+
+    func begin(_ session: StoreSession) async throws(Failure) {
+        let path = path(of: session)
+        try await disk.run { () throws(Failure) in try Files.makeFolder(path) }
+    }
+
+    func parts(_ session: StoreSession) async throws(Failure) -> [StoredPart]? {
+        let path = path(of: session)
+        return try await disk.run { () throws(Failure) in
+            guard try Files.facts(path) != nil else { return nil }
+            return try Files.names(in: path).compactMap(StoredPart.init(fileName:)).sorted { $0.number < $1.number }
+        }
+    }
+
+    func assemble(_ parts: [StoredPart], of session: StoreSession, as key: BlobKey) async throws(Failure) {
+        let from = path(of: session)
+        let target = try await readyPath(key)
+        try await bulk.run { () throws(Failure) in
+            let paths = parts.map { from + "/" + $0.fileName }
+            // One part is the object: a second name for it costs nothing and leaves the part in place until the row is written.
+            if paths.count == 1, try link(paths[0], to: target) { return }
+            let draft = try Draft.begin(for: target)
+            try draft.reserve(parts.reduce(0) { $0 + $1.size })
+            var offset = 0
+            for (part, path) in zip(parts, paths) {
+                let copied = try copy(try OpenFile.reading(path), to: draft.file, at: offset)
+                guard copied == part.size else {
+                    throw Failure(.ioError, "A stored part no longer has its size.", detail: "\(path): \(copied)")
+                }
+                offset += copied
+            }
+            try draft.commit(replacing: true)
+        }
+    }
+
+    func end(_ session: StoreSession) async throws(Failure) {
+        let path = path(of: session)
+        try await disk.run { () throws(Failure) in try Files.removeTree(path) }
+    }
+
+    // MARK: Objects
+
+    func blobPath(_ key: BlobKey) -> String {
+        "\(blobs)/\(Digest.sha256(key.rawValue).rawValue.prefix(2))/\(key)"
+    }
+
+    private func readyPath(_ key: BlobKey) async throws(Failure) -> String {
+        let path = blobPath(key)
+        try await disk.run { () throws(Failure) in try Files.makeFolder(Files.folder(of: path)) }
+        return path
+    }
+
+    func size(_ key: BlobKey) async throws(Failure) -> Int? {
+        let path = blobPath(key)
+        return try await disk.run { () throws(Failure) in try Files.facts(path)?.size }
+    }
+
+    func adopt(_ path: String, as key: BlobKey) async throws(Failure) {
+        let target = try await readyPath(key)
+        try await disk.run { () throws(Failure) in
+            try OpenFile.reading(path).synchronize()
+            try Files.move(path, to: target)
+        }
+    }
+
+    func path(_ key: BlobKey) async throws(Failure) -> String { blobPath(key) }
+
+    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure)
+        -> SHA256Digest
+    {
+        let path = blobPath(key)
+        return try await bulk.run { () throws(Failure) in
+            try Files.sha256(of: OpenFile.reading(path), progress: progress)
+        }
+    }
+
+    func remove(_ key: BlobKey) async throws(Failure) {
+        let path = blobPath(key)
+        try await disk.run { () throws(Failure) in
+            guard try Files.facts(path) != nil else { return }
+            try Files.remove(path)
+        }
+    }
+
+    // MARK: Listing
+
+    func sessions() async throws(Failure) -> [StoreSession] {
+        let incoming = incoming
+        return try await disk.run { () throws(Failure) in
+            try Files.names(in: incoming).compactMap(StoreSession.init(folderName:))
+        }
+    }
+
+    func keys() async throws(Failure) -> [BlobKey] {
+        let blobs = blobs
+        return try await disk.run { () throws(Failure) in
+            var keys: [BlobKey] = []
+            for shard in try Files.names(in: blobs) {
+                keys += try Files.names(in: blobs + "/" + shard).compactMap(BlobKey.init(rawValue:))
+            }
+            return keys
+        }
+    }
+
+    /// Unfinished writes of an earlier process. Only while no other one can be writing.
+    func removeLeftovers() async throws(Failure) {
+        let (incoming, blobs, work) = (incoming, blobs, work)
+        try await disk.run { () throws(Failure) in
+            for name in try Files.names(in: work) { try Files.removeTree(work + "/" + name) }
+            for parent in [incoming, blobs] {
+                for name in try Files.names(in: parent) {
+                    let folder = parent + "/" + name
+                    guard try Files.facts(folder)?.kind == .folder else { continue }
+                    for name in try Files.names(in: folder) where name.hasPrefix(Files.temporaryPrefix) {
+                        try Files.remove(folder + "/" + name)
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension StoredPart {
+    var fileName: String { "\(number)-\(md5)-\(size)" }
+
+    init?(fileName: String) {
+        let pieces = fileName.split(separator: "-", omittingEmptySubsequences: false)
+        guard pieces.count == 3, let number = Int(pieces[0]), let size = Int(pieces[2]), pieces[1].utf8.count == 32
+        else { return nil }
+        self.init(number: number, size: size, md5: String(pieces[1]))
+    }
+}
+
+/// - Returns: false where the file system has no second names.
+private func link(_ from: String, to target: String) throws(Failure) -> Bool {
+    if Glibc.link(from, target) != 0 {
+        switch errno {
+        // An earlier attempt was cut short after this; what it linked may since have been sent anew. No row names it yet.
+        case EEXIST:
+            if try Files.facts(from)?.inode == Files.facts(target)?.inode { break }
+            try Files.remove(target)
+            return try link(from, to: target)
+        case EPERM, EOPNOTSUPP, EMLINK, EXDEV, ENOSYS: return false
+        case ENOENT: throw Failure(.incomplete, "A part is not there any more.", detail: from)
+        case ENOSPC, EDQUOT: throw Failure(.diskFull, "The disk of the backend is full.", detail: target)
+        default:
+            throw Failure(
+                .ioError, "The file system reported an error.",
+                detail: "link \(target): \(String(cString: strerror(errno)))")
+        }
+    }
+    try Files.synchronizeFolder(Files.folder(of: target))
+    DurableSteps.passed("store.link")
+    return true
+}
+
+private let copyBufferBytes = 1 << 20
+
+private func copy(_ source: OpenFile, to target: OpenFile, at start: Int) throws(Failure) -> Int {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: copyBufferBytes, alignment: 4096)
+    defer { buffer.deallocate() }
+    var offset = 0
+    while true {
+        let got = try source.read(into: buffer, at: offset)
+        guard got > 0 else { return offset }
+        try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<got]), at: start + offset)
+        offset += got
+    }
+}

@@ -1,0 +1,47 @@
+import Vocabulary
+
+/// Keeps house: what has run out, what lost its row, what was left by a process that died. Never touches what a row names.
+struct Sweeper: Sendable {
+    let ledger: any Ledger
+    let store: DirectoryBlobStore
+    let policy: RetryPolicy
+    let clock: @Sendable () -> Timestamp
+
+    /// Objects removed in one go; the rest waits for the next sweep.
+    private static let removedMax = 1000
+
+    /// Before anything else runs.
+    func start() async throws(Failure) {
+        try await store.removeLeftovers()
+        try await ledger.sweep(now: clock(), isRestart: true, policy: policy)
+        try await removeDoomed()
+        try await removeLostSessions()
+        try await removeLostObjects()
+    }
+
+    func sweep() async throws(Failure) {
+        try await ledger.sweep(now: clock(), isRestart: false, policy: policy)
+        try await removeDoomed()
+        try await removeLostSessions()
+    }
+
+    /// The rows went first, so a removal that is cut short is made good by the next sweep.
+    func removeDoomed() async throws(Failure) {
+        let keys = try await ledger.doomedBlobs(limit: Self.removedMax)
+        guard !keys.isEmpty else { return }
+        for key in keys { try await store.remove(key) }
+        try await ledger.forgetDoomed(keys)
+    }
+
+    /// A session's row comes before its folder, so a folder without an open row is left over.
+    private func removeLostSessions() async throws(Failure) {
+        for session in try await store.sessions() where try await !ledger.isOpen(session) {
+            try await store.end(session)
+        }
+    }
+
+    /// An object comes before its row, so only while no request and no job is under way does one without a row count as lost.
+    private func removeLostObjects() async throws(Failure) {
+        for key in try await store.keys() where try await ledger.blob(key) == nil { try await store.remove(key) }
+    }
+}

@@ -1,0 +1,145 @@
+internal import CMicrohttpd
+import Synchronization
+import Vocabulary
+
+/// One request and its answer. The library calls it from one thread at a time; the handler's task touches `answer` alone.
+final class Exchange: @unchecked Sendable {
+    private let connection: OpaquePointer
+    private let core: ServerCore
+    private let request: HTTPRequest
+    private var plan: BodyPlan
+    private var collected: [UInt8] = []
+    private var failure: Failure?
+    private var failureStatus: Int?
+    private var isDispatched = false
+    private let answer = Mutex<HTTPResponse?>(nil)
+
+    /// A refused body up to so many bytes is read and dropped: a client that is still sending when the connection closes would lose the answer.
+    private static let drainedBytesMax = 64 << 20
+
+    init(connection: OpaquePointer, core: ServerCore, request: HTTPRequest) {
+        self.connection = connection
+        self.core = core
+        self.request = request
+        plan = core.handler.plan(for: request)
+        if case .collect(let bytesMax) = plan, let length = request.contentLength, length > bytesMax {
+            plan = .refuse(Self.tooLarge(bytesMax))
+        }
+        if case .refuse(let failure, let status) = plan {
+            self.failure = failure
+            failureStatus = status
+        }
+    }
+
+    /// The head is in.
+    func begin() -> MHD_Result {
+        guard let failure else { return .YES }
+        let isWaiting = request.headers["expect"] != nil
+        let isLong = (request.contentLength ?? 0) > Self.drainedBytesMax
+        return isWaiting || isLong ? send(.problem(failure, status: failureStatus), to: connection, for: request) : .YES
+    }
+
+    /// A piece of the body.
+    func receive(_ bytes: UnsafeRawBufferPointer) {
+        guard failure == nil else { return }
+        switch plan {
+        case .refuse: break
+        case .collect(let bytesMax):
+            if collected.count + bytes.count > bytesMax {
+                failure = Self.tooLarge(bytesMax)
+                collected = []
+            } else {
+                collected.append(contentsOf: bytes)
+            }
+        case .stream(let sink):
+            do throws(Failure) { try sink.receive(bytes) } catch { failure = error }
+        }
+    }
+
+    /// The body is in, or the handler has come back.
+    func proceed() -> MHD_Result {
+        if let response = answer.withLock({ $0.take() }) { return send(response, to: connection, for: request) }
+        if isDispatched { return .YES }
+        if let failure { return send(.problem(failure, status: failureStatus), to: connection, for: request) }
+        guard core.begin() else {
+            return send(
+                .problem(Failure(.busy, "The server is stopping: try again."), retryAfter: 1), to: connection,
+                for: request)
+        }
+        isDispatched = true
+        let body: ReceivedBody =
+            if case .stream(let sink) = plan { .sink(sink) } else { .bytes(collected) }
+        // Before the task starts, since that may resume it at once.
+        MHD_suspend_connection(connection)
+        Task {
+            let response = await core.handler.respond(to: request, body: body)
+            answer.withLock { $0 = response }
+            core.resumed()
+            MHD_resume_connection(connection)
+        }
+        return .YES
+    }
+
+    /// The answer has gone out, or the connection is lost.
+    func end() { if isDispatched { core.ended() } }
+
+    private static func tooLarge(_ bytesMax: Int) -> Failure {
+        Failure(.bodyTooLarge, "The request is larger than \(bytesMax) bytes.")
+    }
+}
+
+let accessHandler: MHD_AccessHandlerCallback = { context, connection, url, method, _, data, size, slot in
+    guard let context, let connection, let url, let method, let size, let slot else { return .NO }
+    let core = Unmanaged<ServerCore>.fromOpaque(context).takeUnretainedValue()
+    guard let known = slot.pointee else {
+        let exchange = Exchange(
+            connection: connection, core: core,
+            request: readRequest(connection, method: String(cString: method), path: String(cString: url)))
+        slot.pointee = Unmanaged.passRetained(exchange).toOpaque()
+        return exchange.begin()
+    }
+    let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
+    guard size.pointee > 0 else { return exchange.proceed() }
+    exchange.receive(UnsafeRawBufferPointer(start: data, count: size.pointee))
+    size.pointee = 0
+    return .YES
+}
+
+let requestCompleted: MHD_RequestCompletedCallback = { _, _, slot, _ in
+    guard let known = slot?.pointee else { return }
+    let exchange = Unmanaged<Exchange>.fromOpaque(known).takeRetainedValue()
+    slot?.pointee = nil
+    exchange.end()
+}
+
+private func readRequest(_ connection: OpaquePointer, method: String, path: String) -> HTTPRequest {
+    var query: [String: String] = [:]
+    var headers: [String: String] = [:]
+    each(connection, .GET_ARGUMENT_KIND) { query[$0] = $1 }
+    // A repeated header is one list (RFC 9110, section 5.3).
+    each(connection, .HEADER_KIND) { name, value in
+        let name = name.lowercased()
+        headers[name] = headers[name].map { $0 + ", " + value } ?? value
+    }
+    let descriptor = rushes_mhd_descriptor(connection)
+    var user: UInt32 = 0
+    let isLocal = rushes_is_unix_socket(descriptor) != 0 && rushes_peer_user(descriptor, &user) == 0
+    return HTTPRequest(
+        method: method, path: path, query: query, headers: headers, peer: isLocal ? .local(user: user) : .remote)
+}
+
+private func each(_ connection: OpaquePointer, _ kind: MHD_ValueKind, _ body: (String, String) -> Void) {
+    withoutActuallyEscaping(body) { body in
+        var box = body
+        withUnsafeMutablePointer(to: &box) { pointer in
+            _ = MHD_get_connection_values(
+                connection, kind,
+                { context, _, key, value in
+                    guard let context, let key else { return .YES }
+                    let body = context.assumingMemoryBound(to: ((String, String) -> Void).self).pointee
+                    body(String(cString: key), value.map { String(cString: $0) } ?? "")
+                    return .YES
+                }, pointer)
+        }
+    }
+}

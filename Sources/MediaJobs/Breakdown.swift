@@ -1,0 +1,88 @@
+import Glibc
+import Processes
+import Vocabulary
+
+/// Why a job ended without an answer.
+enum Breakdown: Error, Equatable {
+    /// The channel closed.
+    case died
+    case noStart
+    case silent
+    case overdue(Duration)
+    case tookMemory(bytes: Int)
+    case brokeProtocol(String)
+
+    /// What a crash of a library that could not get memory says on standard error: C++, Swift, glib, libheif, x264.
+    private static let outOfMemoryWords = [
+        "bad_alloc", "annot allocate memory", "ut of memory", "emory exhausted", "malloc of size",
+    ]
+
+    /// - Parameters:
+    ///   - exit: how the worker ended, by itself or by our kill.
+    ///   - lastWords: the end of its standard error.
+    func failure(file: String, exit: ChildExit, lastWords: String?) -> Failure {
+        let detail = [what, exit.words, lastWords.map { "stderr: \($0)" }].compactMap { $0 }.joined(separator: "; ")
+        let file = "“\(file)”"
+        switch self {
+        case .tookMemory:
+            return Self.overBudget(file, detail)
+        case .silent, .overdue:
+            return Failure(
+                .mediaTimeout, "Work on \(file) made no progress in time and was stopped; it can be tried again.",
+                detail: detail)
+        case .brokeProtocol:
+            return Failure(
+                .mediaProtocol,
+                "The media process gave an answer that makes no sense for \(file); it can be tried again.",
+                detail: detail)
+        case .noStart:
+            return Failure(
+                .mediaCrashed,
+                "The media process does not start: install rushes-media of the same version, with its libraries.",
+                remedy: .askUser, detail: detail)
+        case .died:
+            switch exit.how {
+            // Not ours: we ask first and kill then. The kernel kills like this when the machine's memory runs out.
+            case .signalled(SIGKILL): return Self.overBudget(file, detail)
+            case .signalled(SIGXCPU):
+                return Failure(
+                    .mediaTimeout, "Work on \(file) used up its processor time and was stopped.", remedy: .giveUp,
+                    detail: detail)
+            case .signalled(SIGXFSZ):
+                return Failure(
+                    .outputInvalid, "What was made of \(file) grew over its bound.", remedy: .giveUp, detail: detail)
+            case .signalled, .exited:
+                if let lastWords, Self.outOfMemoryWords.contains(where: { lastWords.contains($0) }) {
+                    return Self.overBudget(file, detail)
+                }
+                return Failure(
+                    .mediaCrashed, "The media process died while it worked on \(file); it can be tried again.",
+                    detail: detail)
+            }
+        }
+    }
+
+    private static func overBudget(_ file: String, _ detail: String) -> Failure {
+        Failure(.overBudget, "\(file) needs more memory than is allowed: raise --memory.", detail: detail)
+    }
+
+    private var what: String? {
+        switch self {
+        case .died: nil
+        case .noStart: "no hello"
+        case .silent: "silent for too long"
+        case .overdue(let bound): "not done after \(bound)"
+        case .tookMemory(let bytes): "took \(bytes >> 20) MiB"
+        case .brokeProtocol(let how): "protocol: \(how)"
+        }
+    }
+}
+
+extension ChildExit {
+    var words: String {
+        switch how {
+        case .exited(let status): "exit \(status), peak \(peakBytes >> 20) MiB"
+        case .signalled(let signal): "signal \(signal), peak \(peakBytes >> 20) MiB"
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Files
+import Glibc
+import Processes
+public import Vocabulary
+
+/// An output that is durable under its name.
+public struct SealedFile: Sendable, Equatable {
+    public var output: SealedOutput
+    public var path: String
+    public init(output: SealedOutput, path: String) {
+        self.output = output
+        self.path = path
+    }
+}
+
+/// The parent's side of a job's outputs: opened here as drafts, checked and synced when sealed, and given their names all together when the
+/// job comes to its result. So an older file under such a name stays until there is something to replace it, and a job that fails leaves
+/// nothing. Confined to the thread that runs the job.
+final class JobOutputs {
+    /// Where the outputs go, by name.
+    private let paths: [OutputName: String]
+    private var drafts: [OutputName: Draft] = [:]
+    private var sealed: [SealedOutput] = []
+
+    init(paths: [OutputName: String]) { self.paths = paths }
+
+    /// - Returns: an open of its own for the worker: with that one closed, the draft's is the only one.
+    func open(_ name: OutputName) throws(Failure) -> OpenFile {
+        guard let path = paths[name] else {
+            throw Failure(.internalError, "No place was given for an output.", detail: "\(name)")
+        }
+        let draft = try Draft.begin(for: path)
+        let descriptor = Glibc.open(draft.file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            throw Failure(
+                .ioError, "A file that was just made could not be opened.", detail: String(cString: strerror(errno)))
+        }
+        drafts[name] = draft
+        return OpenFile(owning: descriptor, path: draft.file.path)
+    }
+
+    enum Seal { case stored, broken(String) }
+
+    /// Checks what the worker says, and makes the bytes durable. The hash is computed here again: the worker parses bytes from outside and
+    /// may have been taken over by them, and it costs little (0.6 s a GiB, from the page cache).
+    /// - Returns: `broken` where the worker's word does not hold.
+    func store(_ output: SealedOutput) throws(Failure) -> Seal {
+        guard let draft = drafts[output.name] else { return .broken("\(output.name) is not open") }
+        // A descriptor or mapping that the worker kept could change the file after it was hashed.
+        if draft.file.isOnlyOpener() == false { return .broken("\(output.name) is still open in the worker") }
+        let size = try draft.file.facts().size
+        guard size == output.bytes else { return .broken("\(output.name) has \(size) bytes, not \(output.bytes)") }
+        guard try Files.sha256(of: draft.file) == output.sha256 else {
+            return .broken("\(output.name) has another SHA-256")
+        }
+        try draft.file.synchronize()
+        sealed.append(output)
+        return .stored
+    }
+
+    /// Gives the sealed outputs their names, in the order in which they came.
+    func commit() throws(Failure) -> [SealedFile] {
+        var files: [SealedFile] = []
+        do throws(Failure) {
+            for output in sealed {
+                guard let draft = drafts.removeValue(forKey: output.name), let path = paths[output.name] else {
+                    continue
+                }
+                try draft.commit(replacing: true)
+                files.append(SealedFile(output: output, path: path))
+            }
+        } catch {
+            for file in files { try? Files.remove(file.path) }
+            throw error
+        }
+        discard()
+        return files
+    }
+
+    /// Removes what has no name yet.
+    func discard() {
+        for draft in drafts.values { draft.discard() }
+        drafts = [:]
+        sealed = []
+    }
+}

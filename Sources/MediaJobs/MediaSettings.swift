@@ -1,0 +1,83 @@
+import Files
+import Foundation
+import Glibc
+public import Vocabulary
+
+/// How media work is run: where the worker program is, and every bound on it.
+public struct MediaSettings: Sendable {
+    /// The program `rushes-media`.
+    public var workerPath: String
+    /// Processes at once, idle ones included. By default half the cores, since decoder and encoder use several threads each, and at least
+    /// two: a video that runs for an hour must not keep the photos waiting.
+    public var processCountMax: Int
+    /// Of those, the ones that may transcode: one is always left for the short work.
+    public var transcodeCountMax: Int { max(1, processCountMax - 1) }
+    /// Bounds inside one job; a caller may narrow them job by job.
+    public var limits: MediaLimits
+    /// The longest time without any sign of progress. Probes and thumbnails give none in between, so it bounds them as a whole.
+    public var silenceMax: Duration
+    /// From the start of a process to its hello; loading the libraries takes 0.1 s on an idle machine.
+    public var startMax: Duration
+    /// The longest time for one job, however much progress it claims.
+    public var jobTimeMax: Duration
+    /// Processor seconds of one job, over all of its threads.
+    public var cpuSecondsMax: Int
+
+    public init(
+        workerPath: String, processCountMax: Int? = nil, limits: MediaLimits = MediaLimits(),
+        silenceMax: Duration = .seconds(300),
+        startMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(72 * 3600),
+        cpuSecondsMax: Int = 20 * 24 * 3600
+    ) {
+        self.workerPath = workerPath
+        self.processCountMax = max(1, processCountMax ?? max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))
+        self.limits = limits
+        self.silenceMax = silenceMax
+        self.startMax = startMax
+        self.jobTimeMax = jobTimeMax
+        self.cpuSecondsMax = cpuSecondsMax
+    }
+
+    /// The variable that names the worker program where it does not lie beside `rushes`.
+    public static let workerVariable = "RUSHES_MEDIA_WORKER"
+
+    /// Settings with the worker that `RUSHES_MEDIA_WORKER` names, else the one beside the running program.
+    /// - Throws: `worker-missing`.
+    public static func standard(
+        limits: MediaLimits = MediaLimits(), environment: [String: String]? = nil
+    ) throws(Failure) -> MediaSettings {
+        let environment = environment ?? ProcessInfo.processInfo.environment
+        let path = environment[workerVariable].flatMap { $0.isEmpty ? nil : $0 } ?? besideThisProgram("rushes-media")
+        guard access(path, X_OK) == 0 else {
+            throw Failure(
+                .workerMissing,
+                "The program rushes-media is missing: install it beside rushes, or name it in \(workerVariable).",
+                detail: "\(path): \(String(cString: strerror(errno)))")
+        }
+        return MediaSettings(workerPath: path, limits: limits)
+    }
+
+    private static func besideThisProgram(_ name: String) -> String {
+        var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let length = max(0, readlink("/proc/self/exe", &path, path.count))
+        let program = String(decoding: path[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return Files.folder(of: program) + "/" + name
+    }
+}
+
+extension MediaSettings {
+    /// Bytes that the program takes without any media: libraries, threads' stacks, arenas. Added to what decoding may take.
+    static let programBytes = 512 << 20
+    /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB.
+    static let programAddressBytes = 2 << 30
+    /// A process that has grown to more than this is not kept for another job.
+    static let idleBytesMax = 512 << 20
+    /// Jobs after which a process is replaced, so that a slow leak in a library stays small.
+    static let jobsPerProcessMax = 256
+    /// How often the parent looks at the worker's memory.
+    static let watchInterval = Duration.milliseconds(200)
+    /// Outputs of one job.
+    static let outputCountMax = 16
+    /// Callers that may wait for a process.
+    static let waiterCountMax = 4096
+}

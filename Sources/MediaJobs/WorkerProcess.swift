@@ -1,0 +1,190 @@
+import Files
+import Foundation
+import Processes
+import Vocabulary
+
+/// A running `rushes-media`, one job at a time. Used by one thread at a time, which may block.
+final class WorkerProcess: Sendable {
+    let child: ChildProcess
+    private let settings: MediaSettings
+
+    private init(child: ChildProcess, settings: MediaSettings) {
+        self.child = child
+        self.settings = settings
+    }
+
+    /// Starts the program and waits for its hello.
+    static func start(_ settings: MediaSettings, file: String) throws(Failure) -> WorkerProcess {
+        let child = try ChildProcess.start(
+            ChildProgram(path: settings.workerPath, environment: environment(ProcessInfo.processInfo.environment)))
+        let worker = WorkerProcess(child: child, settings: settings)
+        var watch = Watch(residentMax: MediaSettings.programBytes)
+        do throws(Breakdown) {
+            guard case .hello(let version) = try worker.answer(before: .now + settings.startMax, watch: &watch) else {
+                throw .noStart
+            }
+            guard version == MediaProtocol.version else {
+                throw .brokeProtocol("version \(version), expected \(MediaProtocol.version)")
+            }
+        } catch {
+            let breakdown: Breakdown = if case .brokeProtocol = error { error } else { .noStart }
+            throw worker.failure(breakdown, file: file)
+        }
+        return worker
+    }
+
+    /// Nothing of ours reaches a process that parses media: no tokens, no home, no locale.
+    static func environment(_ own: [String: String]) -> [String: String] {
+        var environment = [
+            "LANG": "C.UTF-8",
+            // Each arena may promise 64 MiB of address space; decoder threads are few.
+            "MALLOC_ARENA_MAX": "2",
+            // A crash is an answer here; the backtracer would start a program and keep the crash waiting.
+            "SWIFT_BACKTRACE": "enable=no",
+        ]
+        // Where the Swift libraries are, in a development build.
+        if let path = own["LD_LIBRARY_PATH"] { environment["LD_LIBRARY_PATH"] = path }
+        return environment
+    }
+
+    /// Idle, alive, and with nothing to say.
+    var isFit: Bool {
+        guard child.wait(milliseconds: 0) == .timeout, let bytes = child.residentBytes else { return false }
+        return bytes <= MediaSettings.idleBytesMax
+    }
+
+    /// How a job ended.
+    struct Ending: Sendable {
+        var result: Result<MediaResult, Failure>
+        /// The process waits for the next job. It is gone otherwise.
+        var isReusable: Bool
+    }
+
+    /// Carries out one job.
+    func run(
+        _ job: MediaJob, input: OpenFile, outputs: JobOutputs, progress: (MediaProgress) -> Void
+    ) -> Ending {
+        do throws(JobStop) {
+            return Ending(
+                result: try converse(job, input: input, outputs: outputs, progress: progress), isReusable: true)
+        } catch {
+            switch error {
+            case .broken(let breakdown):
+                return Ending(result: .failure(failure(breakdown, file: job.file)), isReusable: false)
+            case .abandoned(let failure):
+                child.stop()
+                return Ending(result: .failure(failure), isReusable: false)
+            }
+        }
+    }
+
+    /// Why a conversation stopped before the worker's last word.
+    private enum JobStop: Error {
+        case broken(Breakdown)
+        /// A fault on our side: the disk is full, say.
+        case abandoned(Failure)
+    }
+
+    private func converse(
+        _ job: MediaJob, input: OpenFile, outputs: JobOutputs, progress: (MediaProgress) -> Void
+    ) throws(JobStop) -> Result<MediaResult, Failure> {
+        let end = ContinuousClock.now + settings.jobTimeMax
+        var conversation = try ours { () throws(Failure) in
+            try child.limit(
+                dataBytes: job.limits.memoryBytes + MediaSettings.programAddressBytes,
+                moreCPUSeconds: settings.cpuSecondsMax,
+                fileBytes: job.limits.outputBytesMax)
+            return JobConversation(job, expecting: try job.work.expectedOutputs())
+        }
+        try send(.job(job), input.descriptor)
+        var quietSince = ContinuousClock.now
+        var watch = Watch(residentMax: job.limits.memoryBytes + MediaSettings.programBytes)
+        while true {
+            let deadline = min(quietSince + settings.silenceMax, end)
+            let answer: WorkerAnswer
+            do throws(Breakdown) { answer = try self.answer(before: deadline, watch: &watch) } catch {
+                throw .broken(error == .silent && deadline == end ? .overdue(settings.jobTimeMax) : error)
+            }
+            switch conversation.received(answer) {
+            case .open(let name):
+                let file = try ours { () throws(Failure) in try outputs.open(name) }
+                try send(.file(job: job.id, name: name), file.descriptor)
+            case .store(let output):
+                switch try ours({ () throws(Failure) in try outputs.store(output) }) {
+                case .stored: try send(.stored(job: job.id, name: output.name), nil)
+                case .broken(let how): throw .broken(.brokeProtocol(how))
+                }
+            case .report(let furthest): progress(furthest)
+            case .nothing: break
+            case .finish(let result): return .success(result)
+            case .fail(let failure): return .failure(failure)
+            case .kill(let how): throw .broken(.brokeProtocol(how))
+            }
+            if conversation.hasAdvanced { quietSince = .now }
+        }
+    }
+
+    private func ours<Answer>(_ body: () throws(Failure) -> Answer) throws(JobStop) -> Answer {
+        do throws(Failure) { return try body() } catch { throw .abandoned(error) }
+    }
+
+    private func send(_ order: WorkerOrder, _ descriptor: Int32?) throws(JobStop) {
+        let isSent = try ours { () throws(Failure) in
+            let bytes = [UInt8](try JSON.encode(order))
+            guard bytes.count <= MediaProtocol.messageBytesMax else {
+                throw Failure(
+                    .badRequest, "The order for the media process is too long.", detail: "\(bytes.count) bytes")
+            }
+            // The worker only ever has one order to read; one that does not take it is broken.
+            return try child.channel.send(bytes, descriptor: descriptor, waiting: false)
+        }
+        guard isSent else { throw .broken(.died) }
+    }
+
+    /// When to look at the worker's memory next: by the clock, so that a worker which talks all the time is looked at as well.
+    private struct Watch {
+        let residentMax: Int
+        var next = ContinuousClock.now + MediaSettings.watchInterval
+    }
+
+    /// The next answer.
+    /// - Throws: `silent` at the deadline.
+    private func answer(
+        before deadline: ContinuousClock.Instant, watch: inout Watch
+    ) throws(Breakdown) -> WorkerAnswer {
+        while true {
+            let now = ContinuousClock.now
+            guard now < deadline else { throw .silent }
+            if now >= watch.next {
+                if let bytes = child.residentBytes, bytes > watch.residentMax { throw .tookMemory(bytes: bytes) }
+                watch.next = now + MediaSettings.watchInterval
+            }
+            let wait = min(deadline, watch.next) - now
+            if child.wait(milliseconds: max(1, Int(wait / .milliseconds(1)))) == .message { return try receive() }
+        }
+    }
+
+    private func receive() throws(Breakdown) -> WorkerAnswer {
+        let received: MessageChannel.Received
+        do throws(Failure) {
+            received = try child.channel.receive(
+                bytesMax: MediaProtocol.messageBytesMax, allowsDescriptor: false, waiting: true)
+        } catch { throw .brokeProtocol(error.detail ?? error.message) }
+        switch received {
+        case .message(let message):
+            do throws(Failure) { return try JSON.decode(WorkerAnswer.self, from: Data(message.bytes)) } catch {
+                throw .brokeProtocol(String((error.detail ?? error.message).prefix(400)))
+            }
+        case .oversize:
+            throw .brokeProtocol("a message of over \(MediaProtocol.messageBytesMax) bytes, or with a descriptor")
+        case .end, .nothing: throw .died
+        }
+    }
+
+    /// Ends the process and says what happened.
+    private func failure(_ breakdown: Breakdown, file: String) -> Failure {
+        // The channel closes a moment before the process has ended.
+        let exit = breakdown == .died ? child.end(withinMilliseconds: 2000) : child.stop()
+        return breakdown.failure(file: file, exit: exit, lastWords: child.lastWords)
+    }
+}

@@ -1,0 +1,140 @@
+import FFmpeg
+import Vocabulary
+
+/// What will be made from a video, decided from its facts alone.
+struct TranscodePlan: Equatable {
+    enum Work: Equatable {
+        /// The samples go into a new MP4 as they are.
+        case copy(name: OutputName)
+        case encode(Encode)
+        /// No video is wanted.
+        case nothing
+    }
+
+    struct Encode: Equatable {
+        /// Of the frames given to the filters.
+        var timeBase: Rational
+        /// Frames a second after dropping and deinterlacing, for rate control.
+        var rate: Rational
+        /// Every n-th decoded frame is kept.
+        var keepEvery: Int
+        var renditions: [Rendition]
+        var sound: Sound?
+    }
+
+    struct Rendition: Equatable {
+        var name: OutputName
+        var width: Int
+        var height: Int
+        var chain: PictureChain
+    }
+
+    struct Sound: Equatable {
+        var stream: Int
+        /// Hz.
+        var sampleRate: Int
+        var channels: Int
+        var bitRate: Int
+        /// For frames whose times count from the output's beginning.
+        var chain: String
+    }
+
+    var work: Work
+    /// The second on the source's clock that becomes 0.
+    var origin: Double
+    /// Long side of the poster; nil where none is wanted.
+    var posterSize: Int?
+    /// Seconds.
+    var duration: Double
+
+    /// Seconds from key frame to key frame.
+    static let keyframeInterval = 2.0
+    /// Above this every second, third … frame goes. Cameras of 59.94 and 60 stay whole.
+    static let rateMax = 60.5
+    /// Sound that starts earlier than the picture by more than this keeps its lead; less is cut off.
+    static let leadMin = 0.1
+    /// A longer lead is a fault of the file.
+    static let leadMax = 60.0
+    /// Time bases coarser than this could not hold the shift to 0.
+    static let ticksMin = 10_000
+    static let ticksMax = 1_000_000
+
+    init(_ survey: Survey, _ video: VideoFacts, settings: TranscodeSettings) {
+        duration = survey.duration
+        posterSize = settings.outputs.contains(.poster) ? settings.posterSize : nil
+        origin = Self.origin(video: video.start, sound: survey.soundStart)
+        let bounds: [(OutputName, PictureBounds)] = [
+            (.rendition1080, .p1080), (OutputName("720p"), .p720), (OutputName("480p"), .p480),
+        ]
+        let wanted = bounds.filter { settings.outputs.contains($0.0) }
+        let delivery = Conformance.delivery(of: survey)
+        if wanted.isEmpty {
+            work = .nothing
+        } else if wanted.map(\.0) == [.rendition1080], delivery == .original || delivery == .remux {
+            work = .copy(name: .rendition1080)
+        } else {
+            work = .encode(Self.encode(video, wanted: wanted, sound: survey.tracks.audio, duration: survey.duration))
+        }
+    }
+
+    private static func encode(
+        _ video: VideoFacts, wanted: [(OutputName, PictureBounds)], sound: StreamDescription?, duration: Double
+    ) -> Encode {
+        let display = video.displaySize
+        let keepEvery = keepEvery(video, duration: duration)
+        let rate = max(1, min(video.averageRate / Double(keepEvery) * (video.isInterlaced ? 2 : 1), rateMax))
+        return Encode(
+            timeBase: timeBase(video.timeBase), rate: Rational(Int32((rate * 1000).rounded()), 1000),
+            keepEvery: keepEvery,
+            renditions: wanted.map { name, bounds in
+                let size = bounds.fit(display.width, display.height)
+                return Rendition(
+                    name: name, width: size.width, height: size.height,
+                    chain: PictureChain(video, size: size, target: .video, fieldsBecomeFrames: true))
+            },
+            sound: sound.map(Sound.init))
+    }
+
+    static func origin(video: Double, sound: Double?) -> Double {
+        guard let sound, (leadMin...leadMax).contains(video - sound) else { return video }
+        return sound
+    }
+
+    /// Whole frames are dropped evenly, so that motion stays even. Where the sound shows that the picture's clock is wrong (all frames
+    /// within an instant), nothing is dropped.
+    static func keepEvery(_ video: VideoFacts, duration: Double) -> Int {
+        let rate =
+            duration > 0 ? min(video.averageRate, Double(video.frames) / duration * overLength) : video.averageRate
+        return rate > rateMax ? Int((rate / rateMax).rounded(.up)) : 1
+    }
+    /// The sound may be so much longer than the picture before its length counts against the picture's rate.
+    private static let overLength = 2.0
+
+    static func timeBase(_ source: Rational) -> Rational {
+        let ticks = source.isKnown ? source.inverse.double : 0
+        guard ticks >= 1, ticks <= Double(ticksMax) else { return Rational(1, 90_000) }
+        guard ticks < Double(ticksMin) else { return source }
+        let factor = Int((Double(ticksMin) / ticks).rounded(.up))
+        return source.scaled(by: 1, over: factor)
+    }
+}
+
+extension TranscodePlan.Sound {
+    /// AAC knows these two everywhere; other rates become 48 kHz.
+    private static let keptRates: Set<Int> = [44_100, 48_000]
+
+    init(_ track: StreamDescription) {
+        stream = track.index
+        sampleRate = Self.keptRates.contains(track.sampleRate) ? track.sampleRate : 48_000
+        channels = track.channels == 1 ? 1 : 2
+        bitRate = channels == 1 ? 96_000 : 160_000
+        // Recorders with many channels and no names for them have the main microphones on the first two.
+        let pair = track.channels > 2 && track.layout == nil ? ["pan=stereo|c0=c0|c1=c1"] : []
+        // Gaps are filled and overlaps cut; the speed is never bent. Sound from before 0 is cut, a late start is filled.
+        chain =
+            (pair + [
+                "aresample=\(sampleRate):async=1:first_pts=0",
+                "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(channels == 1 ? "mono" : "stereo")",
+            ]).joined(separator: ",")
+    }
+}

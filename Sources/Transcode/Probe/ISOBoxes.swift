@@ -1,0 +1,77 @@
+import Vocabulary
+
+/// The outline of an ISO base media file (ISO/IEC 14496-12): its top boxes in order, and what the verdict on a file that no demuxer opens
+/// depends on.
+struct ISOBoxes: Equatable {
+    /// More top boxes than any recorder writes between two fragments would make the outline useless.
+    static let boxMax = 4096
+    /// A larger `moov` is searched only so far for signs of protection.
+    static let moovSearchLength = 4 << 20
+
+    struct Box: Equatable {
+        var type: String
+        var offset: Int64
+        /// With its header; reaches past the end of a cut file.
+        var size: Int64
+    }
+
+    var boxes: [Box] = []
+    /// The walk ended at bytes that cannot be a box.
+    var isMalformed = false
+    /// The last box says that it is longer than the file.
+    var isCut = false
+    /// A sample entry or header says that the samples are encrypted (ISO/IEC 23001-7).
+    var isProtected = false
+
+    func first(_ type: String) -> Box? { boxes.first { $0.type == type } }
+    var hasIndex: Bool { first("moov") != nil }
+    var isFragmented: Bool { first("moof") != nil }
+    /// The index stands before the samples, so that playing can start at once.
+    var isFastStart: Bool {
+        guard let index = first("moov"), let samples = first("mdat") else { return false }
+        return index.offset < samples.offset
+    }
+
+    static func read(_ source: SourceBytes) throws(Failure) -> ISOBoxes {
+        var outline = ISOBoxes()
+        var offset: Int64 = 0
+        while offset < source.size, outline.boxes.count < boxMax {
+            let header = try source.read(at: offset, count: 16)
+            guard header.count >= 8 else {
+                outline.isCut = true
+                break
+            }
+            let type = Array(header[4..<8])
+            var size = Int64(header.bigEndian(0, bytes: 4))
+            guard isType(type) else {
+                outline.isMalformed = true
+                break
+            }
+            if size == 1, header.count == 16 { size = Int64(bitPattern: header.bigEndian(8, bytes: 8)) }
+            // Size 0: to the end of the file.
+            if size == 0 { size = source.size - offset }
+            guard size >= 8 else {
+                outline.isMalformed = true
+                break
+            }
+            outline.boxes.append(Box(type: String(decoding: type, as: UTF8.self), offset: offset, size: size))
+            let (next, overflow) = offset.addingReportingOverflow(size)
+            guard !overflow, next <= source.size else {
+                outline.isCut = true
+                break
+            }
+            offset = next
+        }
+        if let moov = outline.first("moov") {
+            let bytes = try source.read(at: moov.offset, count: Int(min(moov.size, Int64(moovSearchLength))))
+            let signs = ["encv", "enca", "encs", "pssh", "sinf"]
+            outline.isProtected = signs.contains { bytes.firstIndex(of: Array($0.utf8)) != nil }
+        }
+        return outline
+    }
+
+    /// Four printable characters; QuickTime also uses `©`.
+    private static func isType(_ bytes: [UInt8]) -> Bool {
+        bytes.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0xA9 }
+    }
+}

@@ -1,0 +1,199 @@
+import FFmpeg
+import Vocabulary
+
+/// Counts and times the frames of a picture track, and decodes its beginning.
+///
+/// A complete index (MP4, MOV) answers the counting without reading the samples; every other container is read through once.
+struct TrackSurvey {
+    /// Packets given to the decoder before the beginning counts as undecodable. A broadcast recording may start in the middle of a group
+    /// of pictures, with references missing for some seconds.
+    static let decodePacketMax = 300
+    /// Decoded frames looked at for interlacing.
+    static let sampleFrameMax = 6
+    /// Samples read for their showing times where the index, which has decoding times, leaves doubt.
+    static let timedSampleMax = 600
+
+    var picture: VideoFacts?
+    var frames = 0
+    /// Seconds.
+    var duration: Double?
+    /// Seconds on the container's clock.
+    var soundStart: Double?
+    /// Samples that the index lists are past the end of the file.
+    var isCut = false
+    var isDamaged = false
+    var record: CameraRecords.Record?
+
+    static func make(
+        _ demuxer: borrowing Demuxer, video: StreamDescription, audio: StreamDescription?, limits: MediaLimits
+    ) throws(Failure) -> TrackSurvey {
+        var survey = TrackSurvey()
+        let kept = audio.map { [video.index, $0.index] } ?? [video.index]
+        demuxer.keepOnly(Set(kept))
+        let index = SampleIndex.read(demuxer, video: video)
+        var timing = index?.timing ?? TimingSurvey()
+        var keyframes = index?.keyframes ?? KeyframeSurvey()
+        var sound = TimingSurvey()
+        var beginning = try Beginning.open(demuxer, video: video, limits: limits)
+        let packet = try Packet.allocate()
+
+        // Whether the rate varies is said of the whole recording, with what the edit list leaves out.
+        // Where pictures are reordered, some recorders write irregular decoding times for pictures that are shown regularly.
+        let needsTimes = index.map { $0.timing.isVariable && video.reorderDelay > 0 } ?? false
+        var coded = TimingSurvey()
+        while index == nil || !beginning.isDone || needsTimes && coded.frames < timedSampleMax {
+            let more: Bool
+            do { more = try demuxer.read(into: packet) } catch {
+                if error.code == .sourceUnreadable { throw error }
+                more = false
+            }
+            guard more else { break }
+            if packet.stream == video.index {
+                if survey.record == nil, beginning.packets == 0 {
+                    survey.record = record(of: packet, codec: video.codec)
+                }
+                if !beginning.isDone { try beginning.take(packet) }
+                if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
+                if index == nil, !packet.isDiscarded {
+                    if let time = packet.pts ?? packet.dts {
+                        timing.add(time, duration: packet.duration)
+                        if packet.isKey { keyframes.add(time) }
+                    } else {
+                        timing.addWithoutTime()
+                    }
+                }
+            } else if index == nil, let time = packet.pts, packet.stream == audio?.index {
+                sound.add(time, duration: packet.duration)
+            }
+            packet.unreference()
+        }
+        try beginning.finish()
+        timing.finish()
+        coded.finish()
+        let isVariable = needsTimes ? coded.isVariable : timing.isVariable
+
+        survey.isDamaged = beginning.isDamaged
+        survey.isCut =
+            missingFromEnd(demuxer, stream: video.index, size: demuxer.fileSize)
+            + (audio.map { missingFromEnd(demuxer, stream: $0.index, size: demuxer.fileSize) } ?? 0) > 0
+            || video.codec == "dvvideo" && beginning.packetBytes > demuxer.fileSize
+        // AVCHD and others hand out fields: two packets of half a frame each.
+        let isByField = index == nil && beginning.isInterlaced && isField(video, timing)
+        survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames
+        let span = Span(timing, frames: survey.frames, video: video, length: index == nil ? nil : video.duration)
+        survey.duration = index == nil ? span.duration(with: sound, audio: audio) : demuxer.duration ?? span.length
+        survey.soundStart = audio.flatMap { audio in (sound.first ?? audio.start).map(audio.timeBase.seconds) }
+        survey.picture = beginning.facts(
+            video, frames: survey.frames, span: span, isVariable: !isByField && isVariable,
+            keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase),
+            hasEdits: index?.hasEdits ?? false)
+        return survey
+    }
+
+    private static func isField(_ video: StreamDescription, _ timing: TimingSurvey) -> Bool {
+        guard video.averageRate.isKnown, let shortest = timing.intervalMin else { return false }
+        return video.timeBase.seconds(shortest) < 0.75 / video.averageRate.double
+    }
+
+    private static func record(of packet: borrowing Packet, codec: String?) -> CameraRecords.Record? {
+        switch codec {
+        case "h264": packet.withBytes { CameraRecords.avchd([UInt8]($0.prefix(4096))) }
+        case "dvvideo": packet.withBytes { CameraRecords.dv([UInt8]($0)) }
+        default: nil
+        }
+    }
+
+    /// How many of a track's indexed samples the file no longer has.
+    static func missingFromEnd(_ demuxer: borrowing Demuxer, stream: Int, size: Int64) -> Int {
+        guard demuxer.formatName.hasPrefix("mov,") else { return 0 }
+        var missing = 0
+        for number in 0..<demuxer.indexCount(stream: stream) {
+            guard let entry = demuxer.indexEntry(stream: stream, number) else { continue }
+            if entry.position + Int64(entry.bytes) > size { missing += 1 }
+        }
+        return missing
+    }
+}
+
+/// Where a picture track stands on the container's clock.
+struct Span: Equatable {
+    var start: Double
+    var end: Double
+    /// Frames a second.
+    var rate: Double
+
+    var length: Double { end - start }
+
+    /// - Parameter length: of the edited track in its time base, where an index says it; the times are then decoding times.
+    init(_ timing: TimingSurvey, frames: Int, video: StreamDescription, length: Int64?) {
+        let first = timing.first ?? video.start ?? 0, last = timing.last ?? first
+        start = video.timeBase.seconds(first)
+        if let length, frames > 0 {
+            let seconds = video.timeBase.seconds(length)
+            end = start + seconds
+            rate = Double(frames) / seconds
+            return
+        }
+        let shown = video.timeBase.seconds(last - first)
+        let nominal = video.averageRate.isKnown ? 1 / video.averageRate.double : 0
+        let between = frames > 1 && shown > 0 ? shown / Double(frames - 1) : nominal
+        let byPacket = timing.end.map { video.timeBase.seconds($0 - last) } ?? 0
+        end = start + shown + (byPacket > 0 ? byPacket : between)
+        rate = between > 0 ? 1 / between : 0
+    }
+
+    /// Seconds over picture and sound.
+    func duration(with sound: TimingSurvey, audio: StreamDescription?) -> Double {
+        guard let audio, let first = sound.first, let last = sound.end else { return length }
+        return max(end, audio.timeBase.seconds(last)) - min(start, audio.timeBase.seconds(first))
+    }
+}
+
+/// The stretches between key frames.
+struct KeyframeSurvey {
+    private var previous: Int64?
+    private var longest: Int64 = 0
+
+    mutating func add(_ time: Int64) {
+        if let previous { longest = max(longest, time - previous) }
+        previous = time
+    }
+    /// Seconds; nil without any key frame.
+    func longest(until end: Int64?, in timeBase: Rational) -> Double? {
+        previous.map { timeBase.seconds(max(longest, (end ?? $0) - $0)) }
+    }
+}
+
+/// The complete index of an MP4 or MOV that is not fragmented.
+struct SampleIndex {
+    var timing = TimingSurvey()
+    var keyframes = KeyframeSurvey()
+    var hasEdits = false
+
+    static func read(_ demuxer: borrowing Demuxer, video: StreamDescription) -> SampleIndex? {
+        let count = demuxer.indexCount(stream: video.index)
+        guard demuxer.formatName.hasPrefix("mov,"), video.frameCount > 0, count > 0 else { return nil }
+        var index = SampleIndex()
+        // Decoding times differ from showing times by a delay, which does not matter for lengths; the first shown time is the stream's.
+        var shift: Int64?
+        var lastDuration: Int64 = 0
+        var previous: Int64?
+        var discarded = 0
+        for number in 0..<count {
+            guard let entry = demuxer.indexEntry(stream: video.index, number) else { continue }
+            if let previous, entry.timestamp > previous { lastDuration = entry.timestamp - previous }
+            previous = entry.timestamp
+            if entry.isDiscarded {
+                discarded += 1
+                continue
+            }
+            let offset = shift ?? (video.start ?? entry.timestamp) - entry.timestamp
+            shift = offset
+            index.timing.add(entry.timestamp + offset, duration: lastDuration)
+            if entry.isKey { index.keyframes.add(entry.timestamp + offset) }
+        }
+        index.timing.finish()
+        index.hasEdits = discarded > 0 || count != video.frameCount
+        return index
+    }
+}

@@ -1,0 +1,229 @@
+import FFmpeg
+import Vocabulary
+
+/// One sequential decode that feeds every rendition, the sound and the poster.
+final class EncodeRun {
+    static let posterQuality = 85
+
+    private let survey: Survey
+    private let video: VideoFacts
+    private let plan: TranscodePlan
+    private let encode: TranscodePlan.Encode
+    private let settings: TranscodeSettings
+    private let limits: MediaLimits
+    private let sink: any OutputSink
+    private let decoder: Decoder
+    private let sound: SoundEncoder?
+    private let writers: [(writer: RenditionWriter, descriptor: Int32)]
+    private let poster: PosterCandidate?
+    private let frame: Frame
+    private let packet: Packet
+
+    private var decoded = 0
+    private var kept = 0
+    private var damaged = 0
+    private var lastTime: Int64?
+    private var lastInterval: Int64 = 0
+
+    private init(
+        _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode,
+        _ settings: TranscodeSettings,
+        _ limits: MediaLimits, sink: any OutputSink, decoder: consuming Decoder, sound: SoundEncoder?,
+        writers: [(writer: RenditionWriter, descriptor: Int32)], poster: PosterCandidate?, frame: consuming Frame,
+        packet: consuming Packet
+    ) {
+        self.survey = survey
+        self.video = video
+        self.plan = plan
+        self.encode = encode
+        self.settings = settings
+        self.limits = limits
+        self.sink = sink
+        self.decoder = decoder
+        self.sound = sound
+        self.writers = writers
+        self.poster = poster
+        self.frame = frame
+        self.packet = packet
+    }
+
+    static func open(
+        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan,
+        encode: TranscodePlan.Encode,
+        _ settings: TranscodeSettings, _ limits: MediaLimits, sink: any OutputSink
+    ) throws(Failure) -> EncodeRun {
+        let decoder = try Decoder.open(
+            demuxer, stream: video.stream, threads: settings.threads, pixelCountMax: limits.pixelCountMax)
+        let sound: SoundEncoder?
+        if let planned = encode.sound {
+            sound = try SoundEncoder.open(demuxer, plan: planned, origin: plan.origin)
+        } else {
+            sound = nil
+        }
+        demuxer.keepOnly(Set([video.stream] + (encode.sound.map { [$0.stream] } ?? [])))
+        var writers: [(writer: RenditionWriter, descriptor: Int32)] = []
+        for rendition in encode.renditions {
+            let descriptor = try sink.open(rendition.name)
+            let writer = try RenditionWriter.open(
+                rendition, of: encode, settings: settings, descriptor: descriptor, bytesMax: limits.outputBytesMax,
+                sound: sound)
+            writers.append((writer, descriptor))
+        }
+        let poster =
+            plan.posterSize == nil ? nil : PosterCandidate(try Frame.allocate(), duration: video.end - video.start)
+        return EncodeRun(
+            survey, video, plan: plan, encode: encode, settings, limits, sink: sink, decoder: decoder, sound: sound,
+            writers: writers,
+            poster: poster, frame: try Frame.allocate(), packet: try Packet.allocate())
+    }
+
+    func run(_ demuxer: borrowing Demuxer) throws(Failure) -> TranscodeReport {
+        while try readPacket(demuxer) {
+            defer { packet.unreference() }
+            if packet.stream == video.stream {
+                if try decoder.send(packet) == .damaged { damaged += 1 }
+                try drainDecoder()
+            } else if let sound, packet.stream == encode.sound?.stream {
+                try sound.take(packet) { (packet) throws(Failure) in try self.write(sound: packet) }
+            }
+        }
+        try decoder.finish()
+        try drainDecoder()
+        guard kept > 0, let lastTime else {
+            return TranscodeReport(
+                outcome: .reject, segments: 0, warnings: survey.warnings, reason: OpenVerdict.nothingDecodes)
+        }
+        let end = pictureEnd(after: lastTime)
+        for (writer, _) in writers { try writer.finishPictures(end: end) }
+        try sound?.finish { (packet) throws(Failure) in try self.write(sound: packet) }
+        return try sealed()
+    }
+
+    /// The source's own end where the last picture can last so long; what a damaged container promises beyond it is not made up.
+    private func pictureEnd(after lastTime: Int64) -> Double {
+        let last = encode.timeBase.seconds(lastTime)
+        let usual = lastInterval > 0 ? encode.timeBase.seconds(lastInterval) : 1 / max(video.averageRate, 1)
+        let promised = video.end - plan.origin
+        guard promised > last else { return last + usual }
+        return damaged > 0 ? min(promised, last + usual) : promised
+    }
+
+    /// A container that is damaged further on ends where it can no longer be read.
+    private func readPacket(_ demuxer: borrowing Demuxer) throws(Failure) -> Bool {
+        do { return try demuxer.read(into: packet) } catch {
+            guard error.code == .corrupt || error.code == .internalError, decoded > 0 else { throw error }
+            damaged += 1
+            return false
+        }
+    }
+
+    private func drainDecoder() throws(Failure) {
+        while true {
+            switch try decoder.receive(into: frame) {
+            case .needsInput, .end: return
+            case .damaged: damaged += 1
+            case .frame:
+                defer { frame.unreference() }
+                if frame.isDamaged { damaged += 1 }
+                try takeFrame()
+            }
+        }
+    }
+
+    private func takeFrame() throws(Failure) {
+        let number = decoded
+        decoded += 1
+        guard number.isMultiple(of: encode.keepEvery) else { return }
+        let usual = encode.timeBase.ticks(1 / max(video.averageRate, 1))
+        let time =
+            frame.bestTimestamp.map {
+                video.timeBase.convert($0, to: encode.timeBase) - encode.timeBase.ticks(plan.origin)
+            }
+            ?? (lastTime.map { $0 + max(lastInterval, usual) } ?? 0)
+        // Pictures before 0 are outside what is shown; rounding alone is not.
+        guard time >= 0 || (kept == 0 && time > -usual / 2) else { return }
+        let shown = max(time, 0)
+        if let lastTime {
+            guard shown > lastTime else { return }
+            lastInterval = shown - lastTime
+        }
+        lastTime = shown
+        kept += 1
+        frame.pts = shown
+        for (writer, _) in writers { try writer.take(frame) }
+        let seconds = encode.timeBase.seconds(shown)
+        try poster?.consider(frame, at: seconds)
+        let fraction = plan.duration > 0 ? min(seconds / plan.duration, 1) : 0
+        try sink.progress(MediaProgress(fraction: fraction, frames: kept))
+    }
+
+    private func write(sound packet: borrowing Packet) throws(Failure) {
+        guard let sound else { return }
+        for (writer, _) in writers { try writer.take(sound: packet, timeBase: sound.encoder.timeBase) }
+    }
+
+    private func sealed() throws(Failure) -> TranscodeReport {
+        for (writer, descriptor) in writers {
+            try writer.finishFile()
+            let rendition = writer.rendition
+            try OutputCheck.verify(
+                descriptor,
+                OutputCheck.Expected(
+                    width: rendition.width, height: rendition.height, frames: writer.frames, end: writer.end,
+                    hasSound: sound != nil))
+            try sink.seal(
+                rendition.name, role: .rendition, contentType: "video/mp4", width: rendition.width,
+                height: rendition.height,
+                duration: writer.end)
+        }
+        if let size = plan.posterSize, let poster, poster.hasFrame {
+            _ = try StillRenderer.write(
+                poster.frame, of: video, longSide: size, quality: Self.posterQuality, threads: settings.threads,
+                name: .poster,
+                role: .poster, sink: sink)
+        }
+        let first = writers.first?.writer
+        return TranscodeReport(
+            outcome: .encoded, width: first?.rendition.width, height: first?.rendition.height, duration: first?.end,
+            frames: first?.frames, warnings: warnings)
+    }
+
+    private var warnings: [MediaWarning] {
+        var warnings = survey.warnings
+        let isKnown = warnings.contains { $0.code == "damaged-frames" }
+        if damaged > 0, !isKnown {
+            warnings.append(MediaWarning("damaged-frames", "Some pictures are damaged in the source."))
+        }
+        if let sound, sound.damagedPackets > 0 {
+            warnings.append(MediaWarning("damaged-sound", "Some of the sound is damaged in the source."))
+        }
+        return warnings
+    }
+}
+
+/// The best picture so far, held by reference.
+final class PosterCandidate {
+    let frame: Frame
+    private let duration: Double
+    private var score = -1.0
+    private var next = 0.0
+    private(set) var hasFrame = false
+
+    init(_ frame: consuming Frame, duration: Double) {
+        self.frame = frame
+        self.duration = duration
+    }
+
+    /// - Parameter seconds: on the output's clock.
+    func consider(_ candidate: borrowing Frame, at seconds: Double) throws(Failure) {
+        guard seconds >= next else { return }
+        next = seconds + duration / Double(PosterPolicy.candidateMax)
+        let look = try StillRenderer.look(candidate)
+        let place = duration > 0 ? seconds / duration : 0
+        let value = PosterPolicy.score(look, place: place)
+        guard value > score else { return }
+        score = value
+        hasFrame = true
+        try frame.takeReference(to: candidate)
+    }
+}

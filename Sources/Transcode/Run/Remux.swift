@@ -1,0 +1,44 @@
+import FFmpeg
+import Vocabulary
+
+/// Copies a conforming source's picture and sound into a new MP4 with its index in front. Nothing is decoded.
+enum Remux {
+    static func run(
+        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, name: OutputName,
+        limits: MediaLimits,
+        sink: any OutputSink
+    ) throws(Failure) {
+        let descriptor = try sink.open(name)
+        let muxer = try Muxer.mp4(descriptor, bytesMax: limits.outputBytesMax)
+        let kept = [video.stream] + (survey.tracks.audio.map { [$0.index] } ?? [])
+        demuxer.keepOnly(Set(kept))
+        var targets: [Int: Int] = [:]
+        for index in kept { targets[index] = try muxer.addStream(copying: index, of: demuxer) }
+        let timeBases = demuxer.streams.map(\.timeBase)
+        try muxer.writeHeader()
+        let packet = try Packet.allocate()
+        var frames = 0
+        while try demuxer.read(into: packet) {
+            guard let target = targets[packet.stream] else {
+                packet.unreference()
+                continue
+            }
+            let timeBase = timeBases[packet.stream]
+            if packet.stream == video.stream {
+                frames += 1
+                let place = plan.duration > 0 ? timeBase.seconds(packet.dts ?? 0) / plan.duration : 0
+                try sink.progress(MediaProgress(fraction: min(max(place, 0), 1), frames: frames))
+            }
+            try muxer.write(packet, stream: target, timeBase: timeBase)
+        }
+        try muxer.finish()
+        try OutputCheck.verify(
+            descriptor,
+            OutputCheck.Expected(
+                width: video.width, height: video.height, frames: frames, end: video.end - min(video.start, 0),
+                hasSound: survey.tracks.audio != nil))
+        try sink.seal(
+            name, role: .rendition, contentType: "video/mp4", width: video.width, height: video.height,
+            duration: survey.duration)
+    }
+}

@@ -1,0 +1,31 @@
+import Files
+import MediaJobs
+import Vocabulary
+
+// What the verbs that decode media share.
+extension Arguments {
+    /// Settings of the media processes, with the limits of the command line.
+    func mediaSettings() throws(Failure) -> MediaSettings {
+        var limits = MediaLimits()
+        if let bytes = try bytes(.memory, in: (64 << 20)...(1 << 40)) { limits.memoryBytes = bytes }
+        return try MediaSettings.standard(limits: limits)
+    }
+}
+
+/// Where a verb writes: checked before any work is done.
+enum OutputPath {
+    /// - Throws: `usage` when the path is the source itself, which would be lost; else what is wrong with the place.
+    static func check(_ path: String, source: String) throws(Failure) {
+        let folder = Files.folder(of: path)
+        guard try Files.facts(folder)?.kind == .folder else {
+            throw Failure(.sourceMissing, "The folder “\(folder)” does not exist: make it first.", detail: path)
+        }
+        guard let old = try Files.facts(path) else { return }
+        guard old.kind == .regular else {
+            throw Failure(.usage, "“\(path)” is not a file and is not replaced: give another name.")
+        }
+        if let given = try Files.facts(source), given.device == old.device, given.inode == old.inode {
+            throw Failure(.usage, "“\(path)” is the source itself: give another name.")
+        }
+    }
+}

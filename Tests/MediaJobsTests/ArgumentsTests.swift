@@ -1,0 +1,74 @@
+import Testing
+import Vocabulary
+
+@testable import rushes
+
+@Suite struct ArgumentsTests {
+    private static let size = Verb.Option("--size", "N", "the size")
+    private static let verb = Verb(
+        "paint", operands: "IN OUT", operandCount: 1...2, summary: "paint", options: [size, .json, .memory]
+    ) { _ in .done }
+
+    private func parse(_ words: String...) throws(Failure) -> Arguments { try Arguments(words, for: Self.verb) }
+
+    @Test func optionsMayStandAnywhereAndTakeTheirValueEitherWay() throws {
+        for words in [["a", "--size", "7", "b", "--json"], ["--json", "--size=7", "a", "b"]] {
+            let arguments = try Arguments(words, for: Self.verb)
+            #expect(arguments.operands == ["a", "b"])
+            #expect(arguments.has(.json))
+            #expect(try arguments.integer(Self.size, in: 1...10) == 7)
+        }
+    }
+
+    @Test func afterTwoDashesEverythingIsAName() throws {
+        let arguments = try parse("--", "--json", "-")
+        #expect(arguments.operands == ["--json", "-"])
+        #expect(!arguments.has(.json))
+    }
+
+    @Test(
+        "each mistake has its sentence",
+        arguments: [
+            (["a", "--colour"], "rushes paint has no option --colour"),
+            (["a", "-x"], "rushes paint has no option -x"),
+            (["a", "--json", "--json"], "--json is given twice"),
+            (["a", "--size=1", "--size", "1"], "--size is given twice"),
+            (["a", "--json=yes"], "--json takes no value"),
+            (["a", "--size"], "--size needs a value"),
+            ([], "rushes paint needs IN OUT"),
+            (["a", "b", "c"], "rushes paint takes only IN OUT"),
+        ])
+    func mistake(_ words: [String], _ sentence: String) {
+        let failure = #expect(throws: Failure.self) { try Arguments(words, for: Self.verb) }
+        #expect(failure?.code == .usage)
+        #expect(failure?.message == "\(sentence); rushes help paint shows what it takes.")
+    }
+
+    @Test(
+        "bytes take K, M and G",
+        arguments: [
+            ("100", 100), ("1K", 1024), ("64M", 64 << 20), ("2g", 2 << 30), ("", nil), ("M", nil), ("-1", nil),
+            ("1.5G", nil),
+            ("1T", nil), ("9999999999999G", nil), ("3G", nil),
+        ])
+    func bytes(_ text: String, _ expected: Int?) throws {
+        let arguments = try parse("a", "--memory=\(text)")
+        #expect((try? arguments.bytes(.memory, in: 0...(2 << 30))) == expected)
+    }
+
+    @Test func everyVerbHasAHelpTextThatFitsATerminal() {
+        for verb in Verb.all {
+            for line in Help.of(verb).split(separator: "\n") { #expect(line.count <= 100, "\(verb.name): \(line)") }
+        }
+    }
+
+    @Test func controlCharactersAreShownAndNotSent() {
+        #expect(Output.printable("two\nlines\u{1B}[2J\u{202E}") == #"two\nlines\u{1B}[2J\u{202E}"#)
+        #expect(Output.printable("clip 🎬 👩‍🚀 été") == "clip 🎬 👩‍🚀 été")
+    }
+
+    @Test func theBarShowsHowFarAndHowLong() {
+        let half = ProgressLine.bar("a.mov", MediaProgress(fraction: 0.5, frames: 50), elapsed: .seconds(61))
+        #expect(half == "a.mov ████████████░░░░░░░░░░░░ 50 %, 50 frames, 1:01 left")
+    }
+}

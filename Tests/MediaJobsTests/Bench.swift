@@ -1,0 +1,61 @@
+import Files
+import Foundation
+import Glibc
+import MediaJobs
+import Testing
+import Vocabulary
+
+/// Real media processes and a folder of their own for one test.
+struct Bench {
+    let folder: String
+    let input: String
+    let jobs: MediaJobs
+
+    /// - Parameter program: `rogue-media`, which misbehaves as the file's name says, or `rushes-media`.
+    init(
+        _ program: String = "rogue-media",
+        limits: MediaLimits = MediaLimits(memoryBytes: 64 << 20, outputBytesMax: 1 << 20),
+        silenceMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(120), cpuSecondsMax: Int = 60,
+        processCountMax: Int = 2
+    ) throws {
+        folder = try Self.makeFolder()
+        input = folder + "/input"
+        try Files.write(Array("the input's bytes".utf8), to: input)
+        jobs = MediaJobs(
+            MediaSettings(
+                workerPath: Self.program(program), processCountMax: processCountMax, limits: limits,
+                silenceMax: silenceMax,
+                jobTimeMax: jobTimeMax, cpuSecondsMax: cpuSecondsMax))
+    }
+
+    /// Programs lie beside the tests.
+    static func program(_ name: String) -> String {
+        let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        return Files.folder(of: own) + "/" + name
+    }
+
+    static func makeFolder() throws -> String {
+        let path = NSTemporaryDirectory() + "/rushes-media-jobs-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        return path
+    }
+
+    func thumb(_ misdeed: String) async throws(Failure) -> (ThumbReport, [SealedFile]) {
+        try await jobs.thumb(input, name: misdeed, settings: ThumbSettings(sizes: [512]), into: folder)
+    }
+
+    func failure(_ misdeed: String) async -> Failure? {
+        do throws(Failure) {
+            _ = try await thumb(misdeed)
+            return nil
+        } catch { return error }
+    }
+
+    /// What lies in the folder beside the input.
+    func made() throws -> [String] { try Files.names(in: folder).filter { $0 != "input" } }
+
+    func close() async {
+        await jobs.shutDown()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+}

@@ -1,0 +1,9 @@
+import Processes
+
+/// A worker that misbehaves as the job's file name says.
+@main struct Program {
+    static func main() {
+        guard (try? Confinement.confine()) != nil else { return }
+        Rogue(MessageChannel(owning: ChildProgram.channelDescriptor)).serve()
+    }
+}
