@@ -39,6 +39,8 @@ extension Verb {
 }
 
 extension Verb.Option {
-    static let listen = Verb.Option("--listen", "ADDR:PORT|unix:PATH", "where to answer (default: a socket in the folder)")
-    static let data = Verb.Option("--data", "DIR", "the folder that holds everything (default: backend in $RUSHES_HOME)")
+    static let listen = Verb.Option(
+        "--listen", "ADDR:PORT|unix:PATH", "where to answer (default: a socket in the folder)")
+    static let data = Verb.Option(
+        "--data", "DIR", "the folder that holds everything (default: backend in $RUSHES_HOME)")
 }
