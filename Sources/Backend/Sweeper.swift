@@ -35,7 +35,9 @@ struct Sweeper: Sendable {
 
     /// A session's row comes before its folder, so a folder without an open row is left over.
     private func removeLostSessions() async throws(Failure) {
-        for session in try await store.sessions() where try await !ledger.isOpen(session) { try await store.end(session) }
+        for session in try await store.sessions() where try await !ledger.isOpen(session) {
+            try await store.end(session)
+        }
     }
 
     /// An object comes before its row, so only while no request and no job is under way does one without a row count as lost.

@@ -63,7 +63,8 @@ final class Exchange: @unchecked Sendable {
         if let failure { return send(.problem(failure, status: failureStatus), to: connection, for: request) }
         guard core.begin() else {
             return send(
-                .problem(Failure(.busy, "The server is stopping: try again."), retryAfter: 1), to: connection, for: request)
+                .problem(Failure(.busy, "The server is stopping: try again."), retryAfter: 1), to: connection,
+                for: request)
         }
         isDispatched = true
         let body: ReceivedBody =

@@ -37,7 +37,9 @@ enum FileAnswer: Equatable {
         guard !spec.contains(","), let dash = spec.firstIndex(of: "-") else { return .whole }
         let first = spec[..<dash]
         let last = spec[spec.index(after: dash)...]
-        guard (first + last).utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return .whole }
+        guard (first + last).utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            return .whole
+        }
         if first.isEmpty {
             guard let count = Int(last) else { return .whole }
             return count == 0 || size == 0 ? .rangeNotSatisfiable : .part(max(0, size - count)...(size - 1))

@@ -71,7 +71,8 @@ public struct HTTPResponse: Sendable {
     public static func json(_ value: some Encodable, status: Int = 200) -> HTTPResponse {
         do throws(Failure) {
             return HTTPResponse(
-                status: status, headers: [("Content-Type", "application/json")], body: .bytes([UInt8](try JSON.encode(value))))
+                status: status, headers: [("Content-Type", "application/json")],
+                body: .bytes([UInt8](try JSON.encode(value))))
         } catch { return .problem(error) }
     }
 

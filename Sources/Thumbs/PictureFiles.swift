@@ -10,6 +10,13 @@ enum PictureFiles {
         case .webp: return try WebPFile(input.bytes, limits: limits)
         case .jxl: return try JXLFile(input.bytes, limits: limits)
         case .psd: return try PSDFile(input.bytes, limits: limits)
+        case .tiff:
+            // The same first bytes begin plain TIFFs and most camera raws.
+            guard let structure = RAWStructure(input.bytes) else { throw .corrupt("no TIFF header") }
+            return structure.isRAW
+                ? try RAWFile(input.bytes, format: format, limits: limits)
+                : try TIFFFile(input.bytes, structure: structure, limits: limits)
+        case .cr3, .raf: return try RAWFile(input.bytes, format: format, limits: limits)
         case .heif, .avif: return try HEIFFile(input, format: format, limits: limits)
         case .bmp, .jp2: return try FFmpegFile(input, format: format, limits: limits)
         default:

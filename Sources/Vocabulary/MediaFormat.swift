@@ -40,6 +40,8 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         {
             return .tiff
         }
+        // Olympus' and Panasonic's raws are TIFFs with a mark of their own.
+        if has("IIRO") || has("IIRS") || has("MMOR") || has([0x49, 0x49, 0x55, 0x00]) { return .tiff }
         if has("8BPS") { return .psd }
         if has("BM"), head.count >= 14, head[6..<10].allSatisfy({ $0 == 0 }) { return .bmp }
         if has([0xFF, 0x0A]) || has([0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jxl }
@@ -83,6 +85,12 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         if major == "crx " { return .cr3 }
         if major == "mif1" || major == "msf1" || major == "miaf" {
             return brands.contains("avif") || brands.contains("avis") ? .avif : .heif
+        }
+        // A major brand that nobody knows: what the file is compatible with decides.
+        let video: Set<String> = ["isom", "iso2", "mp41", "mp42", "qt  ", "avc1", "M4V ", "3gp4", "3gp5", "dash"]
+        if !brands.contains(where: video.contains) {
+            if brands.contains("avif") || brands.contains("avis") { return .avif }
+            if brands.contains(where: heif.contains) { return .heif }
         }
         return .isoMedia
     }

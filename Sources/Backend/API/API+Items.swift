@@ -29,7 +29,9 @@ extension API {
         let limit = min(APIBounds.pageMax, max(1, query["limit"].flatMap { Int($0) } ?? APIBounds.pageDefault))
         var after: ItemID?
         if let cursor = query["cursor"], !cursor.isEmpty {
-            guard let bytes = [UInt8](base64URL: cursor), let id = ItemID(rawValue: String(decoding: bytes, as: UTF8.self)) else {
+            guard let bytes = [UInt8](base64URL: cursor),
+                let id = ItemID(rawValue: String(decoding: bytes, as: UTF8.self))
+            else {
                 throw Failure(.badRequest, "This cursor was not given out here.")
             }
             after = id
@@ -50,7 +52,9 @@ extension API {
         return .json(
             Playback(
                 url: signer.url(for: best.blob, expiresAt: expiresAt), expiresAt: expiresAt.iso8601,
-                renditions: row.renditions.filter { $0.rendition.role == .rendition }.map { signed($0, until: expiresAt) }))
+                renditions: row.renditions.filter { $0.rendition.role == .rendition }.map {
+                    signed($0, until: expiresAt)
+                }))
     }
 
     /// Only what an item offers is served, under the type that the backend found itself: never the client's word, which a browser would act on.
@@ -58,11 +62,16 @@ extension API {
         guard signer.allows(key, expires: query["expires"], signature: query["signature"], now: clock()) else {
             throw Failure(.urlExpired, "This URL is not valid (any more): ask for a new one.")
         }
-        guard let rendition = try await ledger.offering(key) else { throw Failure(.gone, "These bytes are not there any more.") }
+        guard let rendition = try await ledger.offering(key) else {
+            throw Failure(.gone, "These bytes are not there any more.")
+        }
         let file = FileBody(
             path: try await store.path(key), contentType: rendition.contentType, etag: "\"\(rendition.sha256)\"")
         return HTTPResponse(
-            status: 200, headers: [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "private, max-age=31536000, immutable")],
+            status: 200,
+            headers: [
+                ("X-Content-Type-Options", "nosniff"), ("Cache-Control", "private, max-age=31536000, immutable"),
+            ],
             body: .file(file))
     }
 

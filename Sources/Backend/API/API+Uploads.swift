@@ -6,7 +6,8 @@ extension API {
     func openUpload(_ body: Data, idempotencyKey: String?, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         let request = try JSON.decode(OpenUploadRequest.self, from: body)
         try RequestChecks.check(request, idempotencyKey: idempotencyKey)
-        let parts = try RequestChecks.signed(request.parts, grid: PartGrid(size: request.sizeBytes, partSize: request.partSize))
+        let parts = try RequestChecks.signed(
+            request.parts, grid: PartGrid(size: request.sizeBytes, partSize: request.partSize))
         let now = clock()
         let (row, isNew) = try await ledger.open(
             request, owner: owner, now: now, expiresAt: now.adding(seconds: lifetimes.session))
@@ -37,13 +38,17 @@ extension API {
 
     func complete(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         let request = try JSON.decode(CompleteUploadRequest.self, from: body)
-        guard request.parts.count <= PartLimits.countMax else { throw Failure(.badRequest, "There are too many parts.") }
+        guard request.parts.count <= PartLimits.countMax else {
+            throw Failure(.badRequest, "There are too many parts.")
+        }
         let row = try await completions.run(id) { () throws(Failure) in try await seal(id, request, owner) }
         return .json(describe(row, urls: [:]))
     }
 
     /// The object first, then its row, then the parts go: cut short anywhere, the client repeats the request and it goes on.
-    private func seal(_ id: UploadID, _ request: CompleteUploadRequest, _ owner: Owner) async throws(Failure) -> UploadRow {
+    private func seal(_ id: UploadID, _ request: CompleteUploadRequest, _ owner: Owner) async throws(Failure)
+        -> UploadRow
+    {
         let row = try await known(id, owner)
         guard row.generation == request.generation else { throw LedgerFault.stale }
         if row.state == .complete {
@@ -52,7 +57,9 @@ extension API {
             }
             return row
         }
-        guard row.state == .open else { throw Failure(.gone, "This upload is no longer open: it is \(row.state.rawValue).") }
+        guard row.state == .open else {
+            throw Failure(.gone, "This upload is no longer open: it is \(row.state.rawValue).")
+        }
         let stored = try await store.parts(row.session) ?? []
         let parts = try CompletionCheck.parts(
             request, row: row, signed: try await ledger.signedParts(row.session), stored: stored)
@@ -70,7 +77,9 @@ extension API {
         var row = try await known(id, owner)
         // Whether a session has vanished is for the store to say, not for the client.
         let isAlive = row.state == .open && row.generation == request.generation
-        if isAlive, try await store.parts(row.session) != nil { return .json(try await session(row, sign: [], owner: owner)) }
+        if isAlive, try await store.parts(row.session) != nil {
+            return .json(try await session(row, sign: [], owner: owner))
+        }
         if isAlive { try await ledger.expire(row.session) }
         guard
             let reopened = try await ledger.reopen(
@@ -88,7 +97,9 @@ extension API {
 
     func uploadOffset(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         let row = try await known(id, owner)
-        guard row.state == .open || row.state == .complete else { throw Failure(.gone, "This upload is \(row.state.rawValue).") }
+        guard row.state == .open || row.state == .complete else {
+            throw Failure(.gone, "This upload is \(row.state.rawValue).")
+        }
         var offset = row.state == .complete ? row.size ?? 0 : 0
         if row.state == .open {
             for (index, part) in try await held(row).enumerated() {
@@ -115,14 +126,17 @@ extension API {
         return stored.filter { part in signed.contains { part.matches($0) } }
     }
 
-    private func session(_ row: UploadRow, sign parts: [SignedPart], owner: Owner) async throws(Failure) -> UploadSession {
+    private func session(_ row: UploadRow, sign parts: [SignedPart], owner: Owner) async throws(Failure)
+        -> UploadSession
+    {
         guard row.state == .open else { return describe(row, urls: [:]) }
         try await store.begin(row.session)
         return describe(row, urls: try await sign(parts, of: row, owner: owner))
     }
 
     /// What was signed is remembered before a URL leaves the house.
-    private func sign(_ parts: [SignedPart], of row: UploadRow, owner: Owner) async throws(Failure) -> [String: String] {
+    private func sign(_ parts: [SignedPart], of row: UploadRow, owner: Owner) async throws(Failure) -> [String: String]
+    {
         guard !parts.isEmpty else { return [:] }
         let now = clock()
         try await ledger.recordSigned(
@@ -136,7 +150,8 @@ extension API {
 
     private func describe(_ row: UploadRow, urls: [String: String]) -> UploadSession {
         UploadSession(
-            uploadID: row.id, generation: row.generation, state: row.state, partSize: row.partSize, partCount: row.grid.partCount,
+            uploadID: row.id, generation: row.generation, state: row.state, partSize: row.partSize,
+            partCount: row.grid.partCount,
             urls: urls, expiresAt: row.expiresAt.iso8601, alreadyStored: row.isAlreadyStored)
     }
 }
@@ -145,7 +160,9 @@ extension API {
 actor Completions {
     private var running: [UploadID: Task<Result<UploadRow, Failure>, Never>] = [:]
 
-    func run(_ id: UploadID, _ body: @escaping @Sendable () async throws(Failure) -> UploadRow) async throws(Failure) -> UploadRow {
+    func run(_ id: UploadID, _ body: @escaping @Sendable () async throws(Failure) -> UploadRow) async throws(Failure)
+        -> UploadRow
+    {
         let earlier = running[id]
         let work = Task<Result<UploadRow, Failure>, Never> {
             _ = await earlier?.value

@@ -33,7 +33,9 @@ struct API: HTTPHandler {
             if let length = request.headers["content-length"], Int(length) != permit.part.length {
                 throw PartSink.badDigest("Content-Length \(length)")
             }
-            if let md5 = request.headers["content-md5"], Data(base64Encoded: md5).map({ [UInt8]($0).hexadecimal }) != permit.part.md5 {
+            if let md5 = request.headers["content-md5"],
+                Data(base64Encoded: md5).map({ [UInt8]($0).hexadecimal }) != permit.part.md5
+            {
                 throw PartSink.badDigest("Content-MD5 \(md5)")
             }
             return .stream(try PartSink(permit, in: store.path(of: permit.session)))
@@ -66,7 +68,9 @@ struct API: HTTPHandler {
         }
     }
 
-    private func answer(_ route: Route, _ request: HTTPRequest, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+    private func answer(_ route: Route, _ request: HTTPRequest, _ body: Data, _ owner: Owner) async throws(Failure)
+        -> HTTPResponse
+    {
         switch route {
         case .openUpload: try await openUpload(body, idempotencyKey: request.headers["idempotency-key"], owner)
         case .partURLs(let id): try await partURLs(id, body, owner)
@@ -84,7 +88,8 @@ struct API: HTTPHandler {
         case .storageEvent:
             // Only a hint: whoever sends it is not believed, the ledger and the store are looked at.
             hinted()
-        case .health: HTTPResponse(status: 200, headers: [("Content-Type", "text/plain")], body: .bytes(Array("ok\n".utf8)))
+        case .health:
+            HTTPResponse(status: 200, headers: [("Content-Type", "text/plain")], body: .bytes(Array("ok\n".utf8)))
         case .readiness: try await readiness()
         case .metrics: try await metrics()
         case .putPart: preconditionFailure("parts are stored before a route is answered")
@@ -144,6 +149,7 @@ struct API: HTTPHandler {
         lines += ["# TYPE rushes_open_sessions gauge", "rushes_open_sessions \(counts.openSessions)"]
         lines += ["# TYPE rushes_free_bytes gauge", "rushes_free_bytes \(try Files.freeBytes(at: store.folder))", ""]
         return HTTPResponse(
-            status: 200, headers: [("Content-Type", "text/plain; version=0.0.4")], body: .bytes(Array(lines.joined(separator: "\n").utf8)))
+            status: 200, headers: [("Content-Type", "text/plain; version=0.0.4")],
+            body: .bytes(Array(lines.joined(separator: "\n").utf8)))
     }
 }

@@ -36,7 +36,8 @@ enum RequestChecks {
     static func check(_ request: AttachRequest) throws(Failure) {
         try checkText(request.shoot, "shoot", APIBounds.nameBytesMax)
         for (text, field) in [
-            (request.title, "title"), (request.caption, "caption"), (request.place, "place"), (request.takenAt, "taken_at"),
+            (request.title, "title"), (request.caption, "caption"), (request.place, "place"),
+            (request.takenAt, "taken_at"),
         ] {
             if let text { try checkText(text, field, APIBounds.textBytesMax) }
         }
@@ -90,7 +91,8 @@ enum CompletionCheck {
         }
         let grid = PartGrid(size: request.sizeBytes, partSize: row.partSize)
         if let fault = grid.fault { throw fault }
-        let declared = Dictionary(request.parts.map { ($0.partNumber, $0.etag) }, uniquingKeysWith: { first, _ in first })
+        let declared = Dictionary(
+            request.parts.map { ($0.partNumber, $0.etag) }, uniquingKeysWith: { first, _ in first })
         var parts: [StoredPart] = []
         for number in 1...(grid.partCount ?? 1) {
             guard let signature = signed.first(where: { $0.number == number }),
@@ -103,7 +105,8 @@ enum CompletionCheck {
             }
             if let etag = declared[number] ?? nil, etag.filter({ $0 != "\"" }) != part.md5 {
                 throw Failure(
-                    .incomplete, "Part \(number) is held with another ETag: ask for the list of parts and send the rest.",
+                    .incomplete,
+                    "Part \(number) is held with another ETag: ask for the list of parts and send the rest.",
                     detail: "held \(part.md5), declared \(etag)")
             }
             parts.append(part)

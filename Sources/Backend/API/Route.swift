@@ -73,8 +73,11 @@ enum Route: Sendable, Hashable {
         }
     }
 
-    private static func nested(_ collection: String, _ name: String, _ verb: String) -> [(method: String, route: Route)] {
-        if collection == "items", verb == "playback", let id = ItemID(rawValue: name) { return [("GET", .playback(id))] }
+    private static func nested(_ collection: String, _ name: String, _ verb: String) -> [(method: String, route: Route)]
+    {
+        if collection == "items", verb == "playback", let id = ItemID(rawValue: name) {
+            return [("GET", .playback(id))]
+        }
         guard collection == "uploads", let id = UploadID(rawValue: name) else { return [] }
         switch verb {
         case "part-urls": return [("POST", .partURLs(id))]

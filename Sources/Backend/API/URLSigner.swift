@@ -23,7 +23,8 @@ struct URLSigner: Sendable {
         let key = try OpenFile.reading(path).read(count: keyBytes + 1, at: 0)
         guard key.count == keyBytes else {
             throw Failure(
-                .ioError, "The backend's signing key is damaged: remove the file; URLs given out before become invalid.",
+                .ioError,
+                "The backend's signing key is damaged: remove the file; URLs given out before become invalid.",
                 remedy: .askUser, detail: path)
         }
         return URLSigner(key: key)
@@ -33,7 +34,8 @@ struct URLSigner: Sendable {
 
     func url(for permit: PartPermit) -> String {
         let text = [
-            permit.session.upload.rawValue, String(permit.session.generation), String(permit.part.number), String(permit.part.length),
+            permit.session.upload.rawValue, String(permit.session.generation), String(permit.part.number),
+            String(permit.part.length),
             permit.part.md5, String(permit.expiresAt.milliseconds),
         ].joined(separator: ".")
         return "/v1/parts/\(text).\(tag("part", text))"
@@ -51,7 +53,8 @@ struct URLSigner: Sendable {
         guard now < Timestamp(milliseconds: expiry) else { throw invalid }
         return PartPermit(
             session: StoreSession(upload: upload, generation: generation),
-            part: SignedPart(number: number, length: length, md5: pieces[4]), expiresAt: Timestamp(milliseconds: expiry))
+            part: SignedPart(number: number, length: length, md5: pieces[4]), expiresAt: Timestamp(milliseconds: expiry)
+        )
     }
 
     // MARK: Media

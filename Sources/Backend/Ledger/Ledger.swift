@@ -13,10 +13,12 @@ protocol Ledger: Sendable {
     func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
     /// Remembers what was signed, the latest for each part, and puts the session's expiry off.
     /// - Throws: `stale-generation`, or `gone` when the session is no longer open.
-    func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp) async throws(Failure)
+    func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp)
+        async throws(Failure)
     func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart]
     /// The object is in the store under `key`, durably.
-    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp) async throws(Failure)
+    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure)
         -> UploadRow
     /// The store no longer holds the session.
     func expire(_ session: StoreSession) async throws(Failure)
@@ -29,7 +31,8 @@ protocol Ledger: Sendable {
     // MARK: Items
 
     /// Repeatable; uploads only grow. The job to process the item becomes runnable with it.
-    func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) async throws(Failure) -> ItemRow
+    func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) async throws(Failure)
+        -> ItemRow
     func item(_ id: ItemID, owner: Owner) async throws(Failure) -> ItemRow?
     /// By id, without deleted ones.
     func items(owner: Owner, shoot: String?, after: ItemID?, limit: Int) async throws(Failure) -> [ItemRow]
@@ -45,13 +48,15 @@ protocol Ledger: Sendable {
     func heartbeat(_ item: ItemID, epoch: Int, leaseUntil: Timestamp) async throws(Failure) -> Bool
     /// The upload's bytes were read from the store. Where the owner has them already under another key, that one is kept.
     /// - Returns: the key to go on with; nil when the lease is lost.
-    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> BlobKey?
+    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure) -> BlobKey?
     /// The bytes are not those that were declared: the upload has to come again, the item waits for it.
     func recordDamaged(_ upload: UploadID, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
     /// The manifest, the state `ready` and the event. - Returns: false when the lease is lost; nothing has changed then.
     func publish(_ manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
     /// The originals stay.
-    func reject(_ reason: Reason, manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
+    func reject(_ reason: Reason, manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure)
+        -> Bool
     /// The attempt failed; another follows.
     func retry(_ item: ItemID, epoch: Int, failure: Failure, runnableAt: Timestamp) async throws(Failure) -> Bool
     /// The attempt could not be made and does not count.
@@ -70,5 +75,12 @@ protocol Ledger: Sendable {
     /// A rendition that offers this object, for its content type.
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition?
     func token(sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> TokenRow?
+    /// Invariants that the rows alone can break.
+    func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding]
+    /// By key.
+    func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow]
+    /// Whether there is a row, whatever its state, from which the sweep knows what to do.
+    func knows(_ upload: UploadID) async throws(Failure) -> Bool
+    func knows(_ item: ItemID) async throws(Failure) -> Bool
     func counts() async throws(Failure) -> LedgerCounts
 }

@@ -35,7 +35,9 @@ struct BlobKey: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
 
     /// Something made for an item under a lease.
     static func made(for item: ItemID, epoch: Int, name: OutputName) -> BlobKey {
-        let safe = String(name.rawValue.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) })
+        let safe = String(
+            name.rawValue.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) }
+        )
         return BlobKey(safe: "d-\(item).\(epoch).\(safe)")
     }
 }

@@ -2,7 +2,9 @@ import SQLite
 import Vocabulary
 
 extension SQLiteLedger {
-    func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) async throws(Failure) -> ItemRow {
+    func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) async throws(Failure)
+        -> ItemRow
+    {
         try await database.write("ledger.attach") { database throws(Failure) in
             try database.describe(item, by: request, owner: owner, now: now)
             var hasGrown = false
@@ -93,7 +95,8 @@ extension Database {
                 caption = COALESCE(?6, caption), place = COALESCE(?7, place), taken_at = COALESCE(?8, taken_at)
             """,
             [
-                SQLValue(id), SQLValue(owner), .text(request.shoot), SQLValue(request.kind?.rawValue), SQLValue(request.title),
+                SQLValue(id), SQLValue(owner), .text(request.shoot), SQLValue(request.kind?.rawValue),
+                SQLValue(request.title),
                 SQLValue(request.caption), SQLValue(request.place), SQLValue(request.takenAt), SQLValue(now),
             ])
     }

@@ -11,7 +11,9 @@ extension SQLiteLedger {
                 RETURNING item, epoch, attempts, failures
                 """, [SQLValue(now), SQLValue(leaseUntil)])
             guard let claimed else { return nil }
-            guard let item = try database.itemRow(try claimed.required(0, as: ItemID.self)) else { throw LedgerFault.vanished }
+            guard let item = try database.itemRow(try claimed.required(0, as: ItemID.self)) else {
+                throw LedgerFault.vanished
+            }
             return ClaimedJob(
                 item: item, epoch: try claimed.required(1, SQLRow.int), attempt: try claimed.required(2, SQLRow.int),
                 failureCount: try claimed.required(3, SQLRow.int))
@@ -21,14 +23,18 @@ extension SQLiteLedger {
     func heartbeat(_ item: ItemID, epoch: Int, leaseUntil: Timestamp) async throws(Failure) -> Bool {
         try await database.write("ledger.heartbeat") { database throws(Failure) in
             guard try database.holds(item, epoch) else { return false }
-            try database.run("UPDATE jobs SET lease_until = ?2 WHERE item = ?1", [SQLValue(item), SQLValue(leaseUntil)])
+            try database.run(
+                "UPDATE jobs SET lease_until = ?2 WHERE item = ?1", [SQLValue(item), SQLValue(leaseUntil)])
             return true
         }
     }
 
-    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> BlobKey? {
+    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure) -> BlobKey?
+    {
         try await database.write("ledger.recordVerified") { database throws(Failure) in
-            guard try database.holds(item, epoch), let row = try database.uploadRow(upload), row.item == item, let key = row.blob
+            guard try database.holds(item, epoch), let row = try database.uploadRow(upload), row.item == item,
+                let key = row.blob
             else { return nil }
             if let kept = try database.storedBlob(row.owner, sha256, size: row.size), kept != key {
                 try database.run("UPDATE uploads SET blob = ?2 WHERE blob = ?1", [SQLValue(key), SQLValue(kept)])
@@ -37,7 +43,8 @@ extension SQLiteLedger {
                 return kept
             }
             try database.run(
-                "UPDATE blobs SET sha256 = ?2, verified_at = ?3 WHERE key = ?1", [SQLValue(key), SQLValue(sha256), SQLValue(now)])
+                "UPDATE blobs SET sha256 = ?2, verified_at = ?3 WHERE key = ?1",
+                [SQLValue(key), SQLValue(sha256), SQLValue(now)])
             return key
         }
     }
@@ -48,7 +55,10 @@ extension SQLiteLedger {
                 let itemRow = try database.itemRow(item)
             else { return false }
             // What points to these bytes goes first; a rendition that was an alias of them is made anew.
-            if let key = row.blob { try database.run("DELETE FROM renditions WHERE item = ?1 AND blob = ?2", [SQLValue(item), SQLValue(key)]) }
+            if let key = row.blob {
+                try database.run(
+                    "DELETE FROM renditions WHERE item = ?1 AND blob = ?2", [SQLValue(item), SQLValue(key)])
+            }
             try database.end(row, as: .expired)
             try database.complete(item, epoch, generation: itemRow.generation, state: .awaiting, now: now)
             try database.move(itemRow, to: .awaiting, generation: itemRow.generation + 1, now: now)
@@ -60,17 +70,21 @@ extension SQLiteLedger {
         try await end(item, epoch, as: .ready, reason: nil, manifest: manifest, now: now, step: "ledger.publish")
     }
 
-    func reject(_ reason: Reason, manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool {
+    func reject(_ reason: Reason, manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure)
+        -> Bool
+    {
         try await end(item, epoch, as: .rejected, reason: reason, manifest: manifest, now: now, step: "ledger.reject")
     }
 
     private func end(
-        _ item: ItemID, _ epoch: Int, as state: BackendItemState, reason: Reason?, manifest: Manifest, now: Timestamp, step: String
+        _ item: ItemID, _ epoch: Int, as state: BackendItemState, reason: Reason?, manifest: Manifest, now: Timestamp,
+        step: String
     ) async throws(Failure) -> Bool {
         try await database.write(step) { database throws(Failure) in
             guard try database.holds(item, epoch), let row = try database.itemRow(item) else { return false }
             try database.install(manifest, in: row, now: now)
-            let hasGrown = try database.row("SELECT again FROM jobs WHERE item = ?1", [SQLValue(item)])?.bool(0) ?? false
+            let hasGrown =
+                try database.row("SELECT again FROM jobs WHERE item = ?1", [SQLValue(item)])?.bool(0) ?? false
             if hasGrown {
                 // Something was attached meanwhile: the item stays in processing and the job starts over.
                 try database.complete(item, epoch, generation: row.generation, state: .processing, now: now)
@@ -113,14 +127,20 @@ extension SQLiteLedger {
 extension Database {
     /// Whether the lease of this epoch is still the job's.
     func holds(_ item: ItemID, _ epoch: Int) throws(Failure) -> Bool {
-        try row("SELECT 1 FROM jobs WHERE item = ?1 AND epoch = ?2 AND state = 'running'", [SQLValue(item), .int(epoch)]) != nil
+        try row(
+            "SELECT 1 FROM jobs WHERE item = ?1 AND epoch = ?2 AND state = 'running'", [SQLValue(item), .int(epoch)])
+            != nil
     }
 
-    func complete(_ item: ItemID, _ epoch: Int, generation: Int, state: BackendItemState, now: Timestamp) throws(Failure) {
+    func complete(_ item: ItemID, _ epoch: Int, generation: Int, state: BackendItemState, now: Timestamp)
+        throws(Failure)
+    {
         try run(
             "INSERT INTO completions(item, epoch, generation, state, at) VALUES(?1, ?2, ?3, ?4, ?5)",
             [SQLValue(item), .int(epoch), .int(generation), SQLValue(state), SQLValue(now)])
-        try run("UPDATE jobs SET state = 'completed', lease_until = NULL, runnable_at = NULL WHERE item = ?1", [SQLValue(item)])
+        try run(
+            "UPDATE jobs SET state = 'completed', lease_until = NULL, runnable_at = NULL WHERE item = ?1",
+            [SQLValue(item)])
     }
 
     /// Replaces what the item offers.
@@ -135,8 +155,10 @@ extension Database {
                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
                 """,
                 [
-                    SQLValue(item.id), SQLValue(rendition.role), .text(rendition.name), SQLValue(row.blob), .text(rendition.contentType),
-                    .int(rendition.sizeBytes), SQLValue(rendition.sha256), SQLValue(rendition.width), SQLValue(rendition.height),
+                    SQLValue(item.id), SQLValue(rendition.role), .text(rendition.name), SQLValue(row.blob),
+                    .text(rendition.contentType),
+                    .int(rendition.sizeBytes), SQLValue(rendition.sha256), SQLValue(rendition.width),
+                    SQLValue(rendition.height),
                 ])
         }
         for old in item.renditions { try releaseBlob(old.blob) }
@@ -145,7 +167,8 @@ extension Database {
             UPDATE items SET kind = COALESCE(?2, kind), facts = ?3, duration_ms = ?4, aspect = ?5, preview_color = ?6 WHERE id = ?1
             """,
             [
-                SQLValue(item.id), SQLValue(manifest.kind?.rawValue), SQLValue(manifest.facts), SQLValue(manifest.durationMS),
+                SQLValue(item.id), SQLValue(manifest.kind?.rawValue), SQLValue(manifest.facts),
+                SQLValue(manifest.durationMS),
                 SQLValue(manifest.aspect), SQLValue(manifest.previewColor),
             ])
     }

@@ -33,13 +33,16 @@ extension SQLiteLedger {
     }
 
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow? {
-        guard let row = try await database.row("SELECT owner, size, sha256 FROM blobs WHERE key = ?1", [SQLValue(key)]) else { return nil }
+        guard let row = try await database.row("SELECT owner, size, sha256 FROM blobs WHERE key = ?1", [SQLValue(key)])
+        else { return nil }
         return BlobRow(
-            key: key, owner: try row.required(0, as: Owner.self), size: try row.required(1, SQLRow.int), sha256: row.digest(2))
+            key: key, owner: try row.required(0, as: Owner.self), size: try row.required(1, SQLRow.int),
+            sha256: row.digest(2))
     }
 
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition? {
-        let row = try await database.row("SELECT \(RenditionRow.columns) FROM renditions WHERE blob = ?1", [SQLValue(key)])
+        let row = try await database.row(
+            "SELECT \(RenditionRow.columns) FROM renditions WHERE blob = ?1", [SQLValue(key)])
         guard let row else { return nil }
         return try RenditionRow(row).rendition
     }

@@ -32,9 +32,12 @@ extension SQLiteLedger {
                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15)
                 """,
                 [
-                    SQLValue(request.uploadID), SQLValue(owner), SQLValue(request.itemID), SQLValue(request.role), .text(request.name),
-                    .text(request.filename), .text(request.contentType), SQLValue(request.sizeBytes), .int(request.partSize),
-                    SQLValue(request.sha256), SQLValue(hash), SQLValue(state), SQLValue(stored != nil), SQLValue(stored?.rawValue),
+                    SQLValue(request.uploadID), SQLValue(owner), SQLValue(request.itemID), SQLValue(request.role),
+                    .text(request.name),
+                    .text(request.filename), .text(request.contentType), SQLValue(request.sizeBytes),
+                    .int(request.partSize),
+                    SQLValue(request.sha256), SQLValue(hash), SQLValue(state), SQLValue(stored != nil),
+                    SQLValue(stored?.rawValue),
                     SQLValue(expiresAt),
                 ])
             guard let row = try database.uploadRow(request.uploadID) else { throw LedgerFault.vanished }
@@ -47,7 +50,9 @@ extension SQLiteLedger {
         return row?.owner == owner ? row : nil
     }
 
-    func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp) async throws(Failure) {
+    func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp)
+        async throws(Failure)
+    {
         try await database.write("ledger.recordSigned") { database throws(Failure) in
             try database.openRow(session, owner: owner)
             for part in parts {
@@ -56,10 +61,14 @@ extension SQLiteLedger {
                     INSERT INTO signed_parts(upload, generation, number, length, md5) VALUES(?1, ?2, ?3, ?4, ?5)
                     ON CONFLICT DO UPDATE SET length = ?4, md5 = ?5
                     """,
-                    [SQLValue(session.upload), .int(session.generation), .int(part.number), .int(part.length), .text(part.md5)])
+                    [
+                        SQLValue(session.upload), .int(session.generation), .int(part.number), .int(part.length),
+                        .text(part.md5),
+                    ])
             }
             try database.run(
-                "UPDATE uploads SET expires_at = MAX(expires_at, ?2) WHERE id = ?1", [SQLValue(session.upload), SQLValue(expiresAt)])
+                "UPDATE uploads SET expires_at = MAX(expires_at, ?2) WHERE id = ?1",
+                [SQLValue(session.upload), SQLValue(expiresAt)])
         }
     }
 
@@ -77,7 +86,8 @@ extension SQLiteLedger {
         return parts
     }
 
-    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp) async throws(Failure)
+    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure)
         -> UploadRow
     {
         try await database.write("ledger.seal") { database throws(Failure) in
@@ -96,13 +106,15 @@ extension SQLiteLedger {
 
     func expire(_ session: StoreSession) async throws(Failure) {
         try await database.write("ledger.expire") { database throws(Failure) in
-            guard let row = try database.uploadRow(session.upload), row.generation == session.generation, row.state == .open
+            guard let row = try database.uploadRow(session.upload), row.generation == session.generation,
+                row.state == .open
             else { return }
             try database.end(row, as: .expired)
         }
     }
 
-    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow? {
+    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
+    {
         try await database.write("ledger.reopen") { database throws(Failure) in
             guard let row = try database.uploadRow(id), row.owner == owner else { return nil }
             if try database.itemRow(row.item)?.state == .deleted { throw LedgerFault.deleted }
@@ -167,7 +179,9 @@ extension Database {
         try run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(row.id)])
         try releaseBlob(row.blob)
         // A complete that was cut short may have left the object without its row.
-        if row.state == .open { try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(BlobKey.upload(row.session))]) }
+        if row.state == .open {
+            try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(BlobKey.upload(row.session))])
+        }
     }
 }
 

@@ -66,7 +66,8 @@ extension RenditionRow {
 }
 
 extension ItemRow {
-    static let columns = "id, owner, shoot, kind, state, generation, reason_code, reason_message, duration_ms, aspect, preview_color"
+    static let columns =
+        "id, owner, shoot, kind, state, generation, reason_code, reason_message, duration_ms, aspect, preview_color"
 
     init(_ row: SQLRow, uploads: [UploadRow], renditions: [RenditionRow]) throws(Failure) {
         id = try row.required(0, as: ItemID.self)
@@ -94,7 +95,9 @@ extension Database {
     }
 
     func itemRow(_ id: ItemID) throws(Failure) -> ItemRow? {
-        guard let row = try row("SELECT \(ItemRow.columns) FROM items WHERE id = ?1", [SQLValue(id)]) else { return nil }
+        guard let row = try row("SELECT \(ItemRow.columns) FROM items WHERE id = ?1", [SQLValue(id)]) else {
+            return nil
+        }
         return try itemRow(row, id: id)
     }
 
@@ -112,11 +115,14 @@ extension Database {
     }
 
     /// Changes an item's state, with its event, numbered without gaps inside this transaction.
-    func move(_ item: ItemRow, to state: BackendItemState, generation: Int, reason: Reason? = nil, now: Timestamp) throws(Failure) {
+    func move(_ item: ItemRow, to state: BackendItemState, generation: Int, reason: Reason? = nil, now: Timestamp)
+        throws(Failure)
+    {
         try run(
             "UPDATE items SET state = ?2, generation = ?3, reason_code = ?4, reason_message = ?5, updated_at = ?6 WHERE id = ?1",
             [
-                SQLValue(item.id), SQLValue(state), .int(generation), SQLValue(reason?.code.rawValue), SQLValue(reason?.message),
+                SQLValue(item.id), SQLValue(state), .int(generation), SQLValue(reason?.code.rawValue),
+                SQLValue(reason?.message),
                 SQLValue(now),
             ])
         try run(

@@ -40,7 +40,9 @@ struct JobExecution: Sendable {
         let derived = try await checked(item.derivedUploads, source: source, manifest: &manifest)
         let plan = ProcessingPlan(source: source, facts: facts, derived: derived, keepsLocation: keepsLocation)
         if plan.isAlias { manifest.renditions.append(.alias(of: source, blob: key, facts: facts)) }
-        if let reason = try await make(plan, from: key, name: source.filename, manifest: &manifest) { return .reject(reason, manifest) }
+        if let reason = try await make(plan, from: key, name: source.filename, manifest: &manifest) {
+            return .reject(reason, manifest)
+        }
         return .publish(manifest)
     }
 
@@ -91,7 +93,9 @@ struct JobExecution: Sendable {
     }
 
     /// Derived files from the client are offered when they open as what they claim to be; otherwise they are made here.
-    private func checked(_ uploads: [UploadRow], source: UploadRow, manifest: inout Manifest) async throws(Failure) -> [UploadRow] {
+    private func checked(_ uploads: [UploadRow], source: UploadRow, manifest: inout Manifest) async throws(Failure)
+        -> [UploadRow]
+    {
         var good: [UploadRow] = []
         for upload in uploads {
             guard let key = upload.blob, let sha256 = upload.recomputed else { continue }
@@ -101,7 +105,8 @@ struct JobExecution: Sendable {
             manifest.renditions.append(
                 RenditionRow(
                     rendition: Rendition(
-                        role: upload.role, name: upload.name, contentType: facts.contentType, sizeBytes: upload.size ?? 0,
+                        role: upload.role, name: upload.name, contentType: facts.contentType,
+                        sizeBytes: upload.size ?? 0,
                         sha256: sha256, width: facts.width, height: facts.height),
                     blob: key))
         }
@@ -110,7 +115,9 @@ struct JobExecution: Sendable {
 
     // MARK: What is missing
 
-    private func make(_ plan: ProcessingPlan, from key: BlobKey, name: String, manifest: inout Manifest) async throws(Failure) -> Reason? {
+    private func make(_ plan: ProcessingPlan, from key: BlobKey, name: String, manifest: inout Manifest)
+        async throws(Failure) -> Reason?
+    {
         guard !plan.transcode.isEmpty || !plan.thumbSizes.isEmpty else { return nil }
         let folder = "\(store.work)/\(job.item.id).\(job.epoch)"
         try Files.makeFolder(folder)
@@ -129,7 +136,9 @@ struct JobExecution: Sendable {
         if let reason { return reason }
         let wanted = Set(plan.transcode + plan.thumbSizes.map(ThumbSettings.name(of:)))
         guard wanted.isSubset(of: Set(files.map(\.output.name))) else {
-            throw Failure(.outputInvalid, "The media worker left out an output.", detail: "\(files.map(\.output.name)) of \(wanted)")
+            throw Failure(
+                .outputInvalid, "The media worker left out an output.",
+                detail: "\(files.map(\.output.name)) of \(wanted)")
         }
         for file in files { try await adopt(file, into: &manifest) }
         return nil
@@ -142,13 +151,15 @@ struct JobExecution: Sendable {
         // The worker's word is not taken: a hijacked decoder could say anything.
         let sha256 = try await store.sha256(key) { _ throws(Failure) in }
         guard sha256 == output.sha256, try await store.size(key) == output.bytes else {
-            throw Failure(.outputInvalid, "A file that was made does not have the hash that was reported.", detail: "\(key)")
+            throw Failure(
+                .outputInvalid, "A file that was made does not have the hash that was reported.", detail: "\(key)")
         }
         manifest.blobs.append(BlobRow(key: key, owner: job.item.owner, size: output.bytes, sha256: sha256))
         manifest.renditions.append(
             RenditionRow(
                 rendition: Rendition(
-                    role: output.role, name: output.name.rawValue, contentType: output.contentType, sizeBytes: output.bytes,
+                    role: output.role, name: output.name.rawValue, contentType: output.contentType,
+                    sizeBytes: output.bytes,
                     sha256: sha256, width: output.width, height: output.height),
                 blob: key))
     }
@@ -173,7 +184,8 @@ final class CancellationFlag: Sendable {
 }
 
 extension Manifest {
-    static let empty = Manifest(kind: nil, facts: nil, durationMS: nil, aspect: nil, previewColor: nil, renditions: [], blobs: [])
+    static let empty = Manifest(
+        kind: nil, facts: nil, durationMS: nil, aspect: nil, previewColor: nil, renditions: [], blobs: [])
 
     init(_ report: ProbeReport) {
         self = .empty
@@ -188,7 +200,9 @@ extension Manifest {
 extension RenditionRow {
     /// The original's own bytes under the rendition's name.
     static func alias(of source: UploadRow, blob: BlobKey, facts: MediaFacts) -> RenditionRow {
-        guard let sha256 = source.recomputed else { preconditionFailure("an original is verified before it is offered") }
+        guard let sha256 = source.recomputed else {
+            preconditionFailure("an original is verified before it is offered")
+        }
         return RenditionRow(
             rendition: Rendition(
                 role: .rendition, name: OutputName.rendition1080.rawValue, contentType: facts.contentType,

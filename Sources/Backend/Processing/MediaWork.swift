@@ -17,7 +17,9 @@ struct MediaWork: Sendable {
             _ progress: @escaping @Sendable (Double) -> Void
         ) async throws(Failure) -> (Reason?, [MadeFile])
     var thumb:
-        @Sendable (_ path: String, _ name: String, _ sizes: [Int], _ folder: String) async throws(Failure) -> (Reason?, [MadeFile])
+        @Sendable (_ path: String, _ name: String, _ sizes: [Int], _ folder: String) async throws(Failure) -> (
+            Reason?, [MadeFile]
+        )
 }
 
 extension MediaWork {
@@ -32,7 +34,8 @@ extension MediaWork {
                 return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
             },
             thumb: { path, name, sizes, folder throws(Failure) in
-                let (report, files) = try await jobs.thumb(path, name: name, settings: ThumbSettings(sizes: sizes), into: folder)
+                let (report, files) = try await jobs.thumb(
+                    path, name: name, settings: ThumbSettings(sizes: sizes), into: folder)
                 return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
             })
     }

@@ -59,7 +59,8 @@ actor ProcessingLoop {
             do throws(Failure) {
                 while !Task.isCancelled {
                     let now = clock()
-                    guard let job = try await ledger.claim(now: now, leaseUntil: now.adding(seconds: settings.lease)) else { break }
+                    guard let job = try await ledger.claim(now: now, leaseUntil: now.adding(seconds: settings.lease))
+                    else { break }
                     // The next one may be runnable too.
                     bell.ring()
                     try await carryOut(job)
@@ -71,13 +72,18 @@ actor ProcessingLoop {
 
     private nonisolated func carryOut(_ job: ClaimedJob) async throws(Failure) {
         let execution = JobExecution(
-            job: job, ledger: ledger, store: store, media: media, progress: progress, keepsLocation: settings.keepsLocation,
+            job: job, ledger: ledger, store: store, media: media, progress: progress,
+            keepsLocation: settings.keepsLocation,
             clock: clock)
         let work = Task<Result<JobExecution.Ending, Failure>, Never> {
             do throws(Failure) { return .success(try await execution.run()) } catch { return .failure(error) }
         }
         let heartbeat = Task { await keepLease(of: job, while: work) }
-        let result = await withTaskCancellationHandler { await work.value } onCancel: { work.cancel() }
+        let result = await withTaskCancellationHandler {
+            await work.value
+        } onCancel: {
+            work.cancel()
+        }
         heartbeat.cancel()
         await heartbeat.value
         try await finish(job, result)
@@ -85,24 +91,30 @@ actor ProcessingLoop {
     }
 
     /// A worker that has lost its lease stops: another one may be at it.
-    private nonisolated func keepLease(of job: ClaimedJob, while work: Task<Result<JobExecution.Ending, Failure>, Never>) async {
+    private nonisolated func keepLease(
+        of job: ClaimedJob, while work: Task<Result<JobExecution.Ending, Failure>, Never>
+    ) async {
         while true {
             do { try await Task.sleep(for: .seconds(settings.lease / 3)) } catch { return }
             let until = clock().adding(seconds: settings.lease)
             // A ledger that does not answer may do so before the lease runs out.
-            guard let isHeld = try? await ledger.heartbeat(job.item.id, epoch: job.epoch, leaseUntil: until), !isHeld else { continue }
+            guard let isHeld = try? await ledger.heartbeat(job.item.id, epoch: job.epoch, leaseUntil: until), !isHeld
+            else { continue }
             work.cancel()
             return
         }
     }
 
-    private nonisolated func finish(_ job: ClaimedJob, _ result: Result<JobExecution.Ending, Failure>) async throws(Failure) {
+    private nonisolated func finish(_ job: ClaimedJob, _ result: Result<JobExecution.Ending, Failure>)
+        async throws(Failure)
+    {
         let (id, epoch, now) = (job.item.id, job.epoch, clock())
         switch result {
         case .success(.publish(let manifest)):
             try await settle(manifest, try await ledger.publish(manifest, item: id, epoch: epoch, now: now))
         case .success(.reject(let reason, let manifest)):
-            try await settle(manifest, try await ledger.reject(reason, manifest: manifest, item: id, epoch: epoch, now: now))
+            try await settle(
+                manifest, try await ledger.reject(reason, manifest: manifest, item: id, epoch: epoch, now: now))
         case .success(.damaged(let upload)):
             log("processing: upload \(upload) of item \(id) arrived damaged; it has to come again")
             _ = try await ledger.recordDamaged(upload, item: id, epoch: epoch, now: now)
@@ -121,7 +133,8 @@ actor ProcessingLoop {
         switch settings.policy.step(after: failure, failureCount: job.failureCount + 1, attempt: job.attempt) {
         case .retry(let seconds):
             _ = try await ledger.retry(id, epoch: epoch, failure: failure, runnableAt: now.adding(seconds: seconds))
-        case .wait(let seconds): _ = try await ledger.giveBack(id, epoch: epoch, runnableAt: now.adding(seconds: seconds))
+        case .wait(let seconds):
+            _ = try await ledger.giveBack(id, epoch: epoch, runnableAt: now.adding(seconds: seconds))
         case .reject(let reason):
             _ = try await ledger.reject(reason, manifest: .empty, item: id, epoch: epoch, now: now)
         }

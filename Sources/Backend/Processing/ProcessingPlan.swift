@@ -43,7 +43,8 @@ struct ProcessingPlan: Sendable, Hashable {
 extension ItemRow {
     /// What everything is made from: the original, or the largest rendition while that is still to come.
     var source: UploadRow? {
-        uploads.first { $0.role == .original } ?? uploads.filter { $0.role == .rendition }.max { ($0.size ?? 0) < ($1.size ?? 0) }
+        uploads.first { $0.role == .original }
+            ?? uploads.filter { $0.role == .rendition }.max { ($0.size ?? 0) < ($1.size ?? 0) }
     }
     var derivedUploads: [UploadRow] { uploads.filter { !$0.role.isGiven } }
 }

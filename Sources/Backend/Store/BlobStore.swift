@@ -15,7 +15,8 @@ struct StoreSession: Sendable, Hashable {
 
     init?(folderName: String) {
         let pieces = folderName.split(separator: ".", omittingEmptySubsequences: false)
-        guard pieces.count == 2, let upload = UploadID(rawValue: String(pieces[0])), let generation = Int(pieces[1]), generation > 0
+        guard pieces.count == 2, let upload = UploadID(rawValue: String(pieces[0])), let generation = Int(pieces[1]),
+            generation > 0
         else { return nil }
         self.init(upload: upload, generation: generation)
     }
@@ -51,7 +52,8 @@ protocol BlobStore: Sendable {
     func adopt(_ path: String, as key: BlobKey) async throws(Failure)
     /// A path under which the object can be read on this machine.
     func path(_ key: BlobKey) async throws(Failure) -> String
-    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure) -> SHA256Digest
+    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure)
+        -> SHA256Digest
     /// Repeatable.
     func remove(_ key: BlobKey) async throws(Failure)
 

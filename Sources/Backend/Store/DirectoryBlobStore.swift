@@ -24,6 +24,12 @@ struct DirectoryBlobStore: BlobStore {
         return store
     }
 
+    /// For work that reads much.
+    func onBulk<Value: Sendable>(_ body: @escaping @Sendable () throws(Failure) -> Value) async throws(Failure) -> Value
+    {
+        try await bulk.run(body)
+    }
+
     // MARK: Sessions
 
     func path(of session: StoreSession) -> String { incoming + "/" + session.folderName }
@@ -94,9 +100,13 @@ struct DirectoryBlobStore: BlobStore {
 
     func path(_ key: BlobKey) async throws(Failure) -> String { blobPath(key) }
 
-    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure) -> SHA256Digest {
+    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure)
+        -> SHA256Digest
+    {
         let path = blobPath(key)
-        return try await bulk.run { () throws(Failure) in try Files.sha256(of: OpenFile.reading(path), progress: progress) }
+        return try await bulk.run { () throws(Failure) in
+            try Files.sha256(of: OpenFile.reading(path), progress: progress)
+        }
     }
 
     func remove(_ key: BlobKey) async throws(Failure) {
@@ -150,7 +160,8 @@ extension StoredPart {
 
     init?(fileName: String) {
         let pieces = fileName.split(separator: "-", omittingEmptySubsequences: false)
-        guard pieces.count == 3, let number = Int(pieces[0]), let size = Int(pieces[2]), pieces[1].utf8.count == 32 else { return nil }
+        guard pieces.count == 3, let number = Int(pieces[0]), let size = Int(pieces[2]), pieces[1].utf8.count == 32
+        else { return nil }
         self.init(number: number, size: size, md5: String(pieces[1]))
     }
 }
@@ -167,7 +178,10 @@ private func link(_ from: String, to target: String) throws(Failure) -> Bool {
         case EPERM, EOPNOTSUPP, EMLINK, EXDEV, ENOSYS: return false
         case ENOENT: throw Failure(.incomplete, "A part is not there any more.", detail: from)
         case ENOSPC, EDQUOT: throw Failure(.diskFull, "The disk of the backend is full.", detail: target)
-        default: throw Failure(.ioError, "The file system reported an error.", detail: "link \(target): \(String(cString: strerror(errno)))")
+        default:
+            throw Failure(
+                .ioError, "The file system reported an error.",
+                detail: "link \(target): \(String(cString: strerror(errno)))")
         }
     }
     try Files.synchronizeFolder(Files.folder(of: target))

@@ -13,11 +13,14 @@ struct PartGrid: Sendable, Hashable {
     var fault: Failure? {
         guard PartLimits.bytesRange.contains(partSize) else {
             return Failure(
-                .badRequest, "part_size has to be between \(PartLimits.bytesRange.lowerBound) and \(PartLimits.bytesRange.upperBound).")
+                .badRequest,
+                "part_size has to be between \(PartLimits.bytesRange.lowerBound) and \(PartLimits.bytesRange.upperBound)."
+            )
         }
         guard let size else { return nil }
         guard size >= 0, size <= partSize * PartLimits.countMax else {
-            return Failure(.badRequest, "size_bytes does not fit into \(PartLimits.countMax) parts: choose a larger part_size.")
+            return Failure(
+                .badRequest, "size_bytes does not fit into \(PartLimits.countMax) parts: choose a larger part_size.")
         }
         return nil
     }

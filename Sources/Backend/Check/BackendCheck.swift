@@ -1,0 +1,111 @@
+import Digests
+import Files
+public import Vocabulary
+
+/// The backend's side of `rushes check`: reads everything, changes nothing, and may run beside a backend at work.
+public enum BackendCheck {
+    /// Rows read at a time.
+    private static let pageSize = 500
+
+    /// - Returns: what is wrong; nothing for a folder in which no backend has been.
+    /// - Throws: when the folder cannot be examined.
+    public static func run(dataFolder: String) async throws(Failure) -> [Finding] {
+        let path = dataFolder + "/" + Backend.ledgerName
+        guard try Files.facts(path) != nil else { return [] }
+        let ledger = try await SQLiteLedger.open(path)
+        let store = try DirectoryBlobStore.open(dataFolder)
+        var findings = try await ledger.selfCheck(attemptMax: RetryPolicy().attemptMax)
+        findings += try await checkObjects(ledger, store)
+        findings += try await checkSessions(ledger, store)
+        findings += try await checkStrangers(ledger, store)
+        return findings
+    }
+
+    /// Invariants 1, 3 and 5: what a row names is there, with the recorded size and hash.
+    private static func checkObjects(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+        -> [Finding]
+    {
+        var findings: [Finding] = []
+        var last: BlobKey?
+        while true {
+            let page = try await ledger.blobs(after: last, limit: pageSize)
+            guard !page.isEmpty else { return findings }
+            for blob in page {
+                // A backend at work may have removed it since the page was read.
+                if let finding = try await check(blob, store), try await ledger.blob(blob.key) != nil {
+                    findings.append(finding)
+                }
+            }
+            last = page.last?.key
+        }
+    }
+
+    private static func check(_ blob: BlobRow, _ store: DirectoryBlobStore) async throws(Failure) -> Finding? {
+        guard let size = try await store.size(blob.key) else {
+            return Finding("blob-missing", invariant: 1, "A stored object is gone.", subject: blob.key.rawValue)
+        }
+        guard size == blob.size else {
+            return Finding(
+                "blob-size", invariant: 1, "A stored object has \(size) bytes instead of \(blob.size).",
+                subject: blob.key.rawValue)
+        }
+        guard let expected = blob.sha256 else { return nil }
+        do throws(Failure) {
+            guard try await store.sha256(blob.key, progress: { _ throws(Failure) in }) == expected else {
+                return Finding(
+                    "blob-damaged", invariant: 3, "A stored object no longer has its recorded hash.",
+                    subject: blob.key.rawValue)
+            }
+        } catch {
+            return Finding(
+                "blob-unreadable", invariant: 1, "A stored object cannot be read.", subject: blob.key.rawValue)
+        }
+        return nil
+    }
+
+    /// Invariant 1: an acknowledged part has what its name says.
+    private static func checkSessions(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+        -> [Finding]
+    {
+        var findings: [Finding] = []
+        for session in try await store.sessions() {
+            guard try await ledger.knows(session.upload) else {
+                findings.append(
+                    Finding(
+                        "session-unknown", invariant: 9, "Parts lie in a folder that belongs to no upload.",
+                        subject: session.folderName))
+                continue
+            }
+            for part in try await store.parts(session) ?? [] {
+                let isIntact = try await store.isIntact(part, of: session)
+                if !isIntact, try await ledger.isOpen(session) {
+                    findings.append(
+                        Finding(
+                            "part-damaged", invariant: 1,
+                            "A part does not have the size and MD5 that were acknowledged.",
+                            subject: "\(session.folderName)/\(part.fileName)"))
+                }
+            }
+        }
+        return findings
+    }
+
+    /// Invariant 9: every name in the folders of the store says whose bytes it holds.
+    private static func checkStrangers(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+        -> [Finding]
+    {
+        var findings: [Finding] = []
+        for path in try await store.strangers() {
+            findings.append(
+                Finding(
+                    "stranger", invariant: 9, "A file or folder lies in the store that nothing here would make.",
+                    subject: path))
+        }
+        for name in try await store.workNames() {
+            let id = ItemID(rawValue: String(name.prefix { $0 != "." }))
+            if let id, try await ledger.knows(id) { continue }
+            findings.append(Finding("work-unknown", invariant: 9, "A work folder belongs to no item.", subject: name))
+        }
+        return findings
+    }
+}

@@ -1,0 +1,98 @@
+import SQLite
+import Vocabulary
+
+extension SQLiteLedger {
+    func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding] {
+        try await database.read { database throws(Failure) in
+            var findings: [Finding] = []
+            for check in RowCheck.all {
+                for row in try database.rows(
+                    check.sql, check.sql.contains("?1") ? [.int(attemptMax)] : [], limit: RowCheck.findingsMax)
+                {
+                    findings.append(
+                        Finding(
+                            check.code, invariant: check.invariant, check.message,
+                            subject: try row.required(0, SQLRow.text)))
+                }
+            }
+            return findings
+        }
+    }
+
+    func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow] {
+        let rows = try await database.rows(
+            "SELECT key, owner, size, sha256 FROM blobs WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")],
+            limit: limit)
+        var blobs: [BlobRow] = []
+        for row in rows {
+            blobs.append(
+                BlobRow(
+                    key: try row.required(0, as: BlobKey.self), owner: try row.required(1, as: Owner.self),
+                    size: try row.required(2, SQLRow.int), sha256: row.digest(3)))
+        }
+        return blobs
+    }
+
+    func knows(_ upload: UploadID) async throws(Failure) -> Bool {
+        try await database.row("SELECT 1 FROM uploads WHERE id = ?1", [SQLValue(upload)]) != nil
+    }
+
+    func knows(_ item: ItemID) async throws(Failure) -> Bool {
+        try await database.row("SELECT 1 FROM items WHERE id = ?1", [SQLValue(item)]) != nil
+    }
+}
+
+/// A query that answers with what breaks an invariant, named in the first column.
+private struct RowCheck: Sendable {
+    var code: String
+    var invariant: Int
+    var message: String
+    var sql: String
+
+    static let findingsMax = 1000
+
+    static let all = [
+        RowCheck(
+            code: "upload-without-blob", invariant: 5, message: "A complete upload names no stored object.",
+            sql:
+                "SELECT id FROM uploads WHERE state = 'complete' AND (blob IS NULL OR blob NOT IN (SELECT key FROM blobs))"
+        ),
+        RowCheck(
+            code: "rendition-without-blob", invariant: 5, message: "A rendition names an object that has no row.",
+            sql: "SELECT item || '/' || name FROM renditions WHERE blob NOT IN (SELECT key FROM blobs)"),
+        RowCheck(
+            code: "rendition-differs", invariant: 3,
+            message: "A rendition does not have the recorded size or hash of its object.",
+            sql: """
+                SELECT r.item || '/' || r.name FROM renditions r JOIN blobs b ON b.key = r.blob
+                WHERE r.size <> b.size OR r.sha256 IS NOT b.sha256
+                """),
+        RowCheck(
+            code: "item-missing", invariant: 2,
+            message: "An attached upload belongs to an item that has no row of this owner.",
+            sql:
+                "SELECT u.id FROM uploads u WHERE u.attached = 1 AND u.owner IS NOT (SELECT owner FROM items WHERE id = u.item)"
+        ),
+        RowCheck(
+            code: "too-many-attempts", invariant: 6, message: "A job was attempted more often than the limit allows.",
+            sql: "SELECT item FROM jobs WHERE attempts > ?1"),
+        RowCheck(
+            code: "epoch-ahead", invariant: 7, message: "A completion was recorded under a lease that was never given.",
+            sql: "SELECT c.item FROM completions c LEFT JOIN jobs j ON j.item = c.item WHERE j.epoch < c.epoch"),
+        RowCheck(
+            code: "job-missing", invariant: 7, message: "An item in processing has no job that could end it.",
+            sql: """
+                SELECT id FROM items WHERE state = 'processing'
+                    AND id NOT IN (SELECT item FROM jobs WHERE state IN ('available', 'running'))
+                """),
+        RowCheck(
+            code: "event-gap", invariant: 8, message: "The events of an owner are not numbered without gaps.",
+            sql: "SELECT owner FROM events GROUP BY owner HAVING MIN(number) <> 1 OR MAX(number) <> COUNT(*)"),
+        RowCheck(
+            code: "event-missing", invariant: 8, message: "The last event of an item does not tell its state.",
+            sql: """
+                SELECT i.id FROM items i WHERE i.state <> 'awaiting' AND i.state IS NOT
+                    (SELECT e.state FROM events e WHERE e.owner = i.owner AND e.item = i.id ORDER BY e.number DESC LIMIT 1)
+                """),
+    ]
+}

@@ -1,0 +1,52 @@
+import Digests
+import Files
+import Vocabulary
+
+extension DirectoryBlobStore {
+    /// Whether a part's bytes are what its name says. One that went away meanwhile is no damage.
+    func isIntact(_ part: StoredPart, of session: StoreSession) async throws(Failure) -> Bool {
+        let path = path(of: session) + "/" + part.fileName
+        return try await onBulk { () throws(Failure) in
+            guard let facts = try Files.facts(path) else { return true }
+            guard facts.size == part.size else { return false }
+            let digest = Digest(.md5)
+            digest.update(try OpenFile.reading(path).read(count: part.size, at: 0))
+            return digest.finalize().hexadecimal == part.md5
+        }
+    }
+
+    /// Paths of which no row, session or unfinished write can be the owner.
+    func strangers() async throws(Failure) -> [String] {
+        let (incoming, blobs) = (incoming, blobs)
+        return try await onBulk { () throws(Failure) in
+            var found: [String] = []
+            for name in try Files.names(in: incoming) {
+                guard StoreSession(folderName: name) != nil else {
+                    found.append("incoming/" + name)
+                    continue
+                }
+                for file in try namesIfThere(incoming + "/" + name)
+                where StoredPart(fileName: file) == nil && !file.hasPrefix(Files.temporaryPrefix) {
+                    found.append("incoming/\(name)/\(file)")
+                }
+            }
+            for shard in try Files.names(in: blobs) {
+                for file in try namesIfThere(blobs + "/" + shard)
+                where BlobKey(rawValue: file) == nil && !file.hasPrefix(Files.temporaryPrefix) {
+                    found.append("blobs/\(shard)/\(file)")
+                }
+            }
+            return found
+        }
+    }
+
+    func workNames() async throws(Failure) -> [String] {
+        let work = work
+        return try await onBulk { () throws(Failure) in try Files.names(in: work) }
+    }
+}
+
+private func namesIfThere(_ folder: String) throws(Failure) -> [String] {
+    guard try Files.facts(folder)?.kind == .folder else { return [] }
+    return try Files.names(in: folder)
+}

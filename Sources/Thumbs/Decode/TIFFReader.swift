@@ -1,0 +1,163 @@
+import CTIFF
+import Foundation
+import Vocabulary
+
+/// One page of a TIFF in libtiff, which reads from memory through callbacks.
+final class TIFFReader {
+    /// Rows whose samples can be taken as they are.
+    struct PlainRows {
+        var layout: Raster.Layout
+        var depth: Int
+        /// Of one pixel in the file, with those that are left out.
+        var samples: Int
+        var isInverted: Bool
+        var isPremultiplied: Bool
+    }
+
+    let size: PixelSize
+    private(set) var plainRows: PlainRows?
+    private let tiff: OpaquePointer
+    private let source: TIFFSource
+
+    init(_ bytes: ByteView, page: Int) throws(Failure) {
+        // Messages go nowhere: the failure says what a person can use.
+        TIFFSetErrorHandler(nil)
+        TIFFSetWarningHandler(nil)
+        source = TIFFSource(bytes)
+        let client = Unmanaged.passUnretained(source).toOpaque()
+        let opened = TIFFClientOpen(
+            "picture", "rm", client, tiffRead, tiffWrite, tiffSeek, tiffClose, tiffSize, nil, nil)
+        guard let opened else { throw .corrupt("libtiff") }
+        tiff = opened
+        guard page == 0 || TIFFSetDirectory(opened, UInt32(page)) != 0 else {
+            size = PixelSize(width: 0, height: 0)
+            throw .corrupt("libtiff: page \(page)")
+        }
+        size = PixelSize(width: Self.get32(opened, TIFFTAG_IMAGEWIDTH), height: Self.get32(opened, TIFFTAG_IMAGELENGTH))
+        plainRows = Self.plainRows(opened, width: size.width)
+    }
+
+    deinit { TIFFClose(tiff) }
+
+    func decode(_ rows: PlainRows, encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        let raster = try Raster(size: size, layout: rows.layout, depth: rows.depth, budget: budget)
+        raster.isPremultiplied = rows.isPremultiplied
+        let line = UnsafeMutableRawPointer.allocate(byteCount: Int(TIFFScanlineSize(tiff)) + 64, alignment: 16)
+        defer { line.deallocate() }
+        let sampleBytes = rows.depth / 8
+        let (kept, step) = (rows.layout.channelCount * sampleBytes, rows.samples * sampleBytes)
+        var damagedRows = 0
+        for y in 0..<size.height {
+            let row = raster.row(y)
+            guard TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 else {
+                damagedRows += 1
+                memset(row, 0x80, raster.rowBytes)
+                continue
+            }
+            if kept == step {
+                row.copyMemory(from: line, byteCount: raster.rowBytes)
+            } else {
+                for x in 0..<size.width { (row + x * kept).copyMemory(from: line + x * step, byteCount: kept) }
+            }
+            if rows.isInverted {
+                let bytes = row.assumingMemoryBound(to: UInt8.self)
+                for index in 0..<raster.rowBytes { bytes[index] = ~bytes[index] }
+            }
+        }
+        guard damagedRows < size.height else { throw .corrupt("libtiff: no row can be read") }
+        return DecodedPicture(
+            raster: raster, encoding: encoding, warnings: damagedRows > 0 ? [DecodedPicture.damaged] : [])
+    }
+
+    /// Everything that libtiff can show: palettes, tiles, separate planes, YCbCr, 1 to 4 bits …
+    func decodeRGBA(encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        var message = [CChar](repeating: 0, count: 1024)
+        guard TIFFRGBAImageOK(tiff, &message) != 0 else {
+            throw Failure(
+                .unsupportedCodec, "This kind of TIFF cannot be decoded here.",
+                detail: String(decoding: message.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self))
+        }
+        let raster = try Raster(size: size, layout: .rgba, depth: 8, budget: budget)
+        raster.isPremultiplied = true
+        // As stored: the turn is made later for all formats alike.
+        let orientation = Int32(max(1, Self.get16(tiff, TIFFTAG_ORIENTATION)))
+        let pixels = raster.pixels.bindMemory(to: UInt32.self)
+        guard
+            TIFFReadRGBAImageOriented(
+                tiff, UInt32(size.width), UInt32(size.height), pixels.baseAddress, orientation, 1) != 0
+        else { throw .corrupt("libtiff") }
+        // libtiff packs a pixel as ABGR in one number.
+        for index in 0..<pixels.count { pixels[index] = pixels[index].littleEndian }
+        // Ink and indices have become RGB, to which their profile does not apply.
+        let isColor = [2, 6].contains(Self.get16(tiff, TIFFTAG_PHOTOMETRIC))
+        return DecodedPicture(raster: raster, encoding: isColor ? encoding : .plain)
+    }
+
+    private static func plainRows(_ tiff: OpaquePointer, width: Int) -> PlainRows? {
+        let (bits, samples) = (get16(tiff, TIFFTAG_BITSPERSAMPLE), get16(tiff, TIFFTAG_SAMPLESPERPIXEL))
+        guard bits == 8 || bits == 16, TIFFIsTiled(tiff) == 0, samples >= 1, samples <= 8,
+            samples == 1 || get16(tiff, TIFFTAG_PLANARCONFIG) == PLANARCONFIG_CONTIG,
+            get16(tiff, TIFFTAG_SAMPLEFORMAT) == SAMPLEFORMAT_UINT
+        else { return nil }
+        let photometric = Int32(get16(tiff, TIFFTAG_PHOTOMETRIC))
+        var (extraCount, kinds) = (UInt16(0), UnsafeMutablePointer<UInt16>?.none)
+        _ = rushes_tiff_get_extra_samples(tiff, &extraCount, &kinds)
+        let alpha = extraCount > 0 ? kinds.map { Int32($0[0]) } : nil
+        let hasAlpha = alpha == EXTRASAMPLE_ASSOCALPHA || alpha == EXTRASAMPLE_UNASSALPHA
+        let layout: Raster.Layout
+        switch photometric {
+        case PHOTOMETRIC_MINISWHITE, PHOTOMETRIC_MINISBLACK:
+            layout = hasAlpha && samples >= 2 && photometric == PHOTOMETRIC_MINISBLACK ? .greyAlpha : .grey
+        case PHOTOMETRIC_RGB where samples >= 3: layout = hasAlpha && samples >= 4 ? .rgba : .rgb
+        case PHOTOMETRIC_YCBCR where samples == 3 && get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG:
+            guard rushes_tiff_jpeg_as_rgb(tiff) != 0 else { return nil }
+            layout = .rgb
+        case PHOTOMETRIC_SEPARATED where samples >= 4: layout = .cmyk
+        default: return nil
+        }
+        guard let lineBytes = product(width, samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes else { return nil }
+        return PlainRows(
+            layout: layout, depth: bits, samples: samples, isInverted: photometric == PHOTOMETRIC_MINISWHITE,
+            isPremultiplied: layout.hasAlpha && alpha == EXTRASAMPLE_ASSOCALPHA)
+    }
+
+    private static func get16(_ tiff: OpaquePointer, _ tag: Int32) -> Int {
+        var value: UInt16 = 0
+        return rushes_tiff_get16(tiff, UInt32(tag), &value) != 0 ? Int(value) : 0
+    }
+    private static func get32(_ tiff: OpaquePointer, _ tag: Int32) -> Int {
+        var value: UInt32 = 0
+        return rushes_tiff_get32(tiff, UInt32(tag), &value) != 0 ? Int(value) : 0
+    }
+}
+
+/// The bytes and the place that libtiff reads from.
+private final class TIFFSource {
+    let bytes: ByteView
+    var offset = 0
+    init(_ bytes: ByteView) { self.bytes = bytes }
+
+    static func of(_ client: thandle_t?) -> TIFFSource? {
+        client.map { Unmanaged<TIFFSource>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+private func tiffRead(_ client: thandle_t?, _ target: UnsafeMutableRawPointer?, _ count: tmsize_t) -> tmsize_t {
+    guard let source = TIFFSource.of(client), let target, count > 0 else { return 0 }
+    let part = source.bytes.clamped(at: source.offset, count: Int(count))
+    guard let start = part.bytes.baseAddress, part.count > 0 else { return 0 }
+    target.copyMemory(from: start, byteCount: part.count)
+    source.offset += part.count
+    return tmsize_t(part.count)
+}
+private func tiffWrite(_: thandle_t?, _: UnsafeMutableRawPointer?, _: tmsize_t) -> tmsize_t { -1 }
+private func tiffSeek(_ client: thandle_t?, _ offset: toff_t, _ whence: Int32) -> toff_t {
+    guard let source = TIFFSource.of(client) else { return toff_t.max }
+    let base = whence == SEEK_CUR ? source.offset : whence == SEEK_END ? source.bytes.count : 0
+    let (place, isOver) = base.addingReportingOverflow(Int(truncatingIfNeeded: offset))
+    guard !isOver, place >= 0 else { return toff_t.max }
+    source.offset = place
+    return toff_t(place)
+}
+private func tiffClose(_: thandle_t?) -> Int32 { 0 }
+private func tiffSize(_ client: thandle_t?) -> toff_t { TIFFSource.of(client).map { toff_t($0.bytes.count) } ?? 0 }

@@ -1,0 +1,44 @@
+/// Tells camera raws from plain TIFFs, both of which have the same first bytes, and finds a missing end. Pure.
+struct RAWStructure {
+    let structure: TIFFStructure
+    /// Main directories and those below them.
+    let directories: [TIFFStructure.Directory]
+    let isRAW: Bool
+    let isDNG: Bool
+
+    init?(_ bytes: ByteView) {
+        guard let structure = TIFFStructure(bytes) else { return nil }
+        self.structure = structure
+        let main = structure.directories()
+        directories = main.flatMap { [$0] + structure.children($0.entry(330)) }
+        isDNG = main.first?.entry(50706) != nil
+        // Colour filter array and linear raw; Nikon's, Sony's, Samsung's and Pentax' compressions.
+        let photometrics: Set<Int> = [32803, 34892]
+        let compressions: Set<Int> = [34713, 32767, 32769, 32770, 32772, 65535, 65000]
+        // "CR" is Canon's mark; another magic number is that of Olympus or Panasonic.
+        let isMarked = bytes.starts(with: "CR", at: 8) || ![42, 43].contains(bytes.u16(at: 2, bigEndian: structure.isBigEndian))
+        isRAW =
+            isDNG || isMarked
+            || directories.contains {
+                photometrics.contains(structure.integer($0.entry(262)) ?? 0)
+                    || compressions.contains(structure.integer($0.entry(259)) ?? 0)
+            }
+    }
+
+    /// True where strips or tiles lie behind the end of the file.
+    var lacksBytes: Bool {
+        if structure.directory(at: structure.firstDirectory) == nil { return true }
+        return directories.contains { directory in
+            [(273, 279), (324, 325), (513, 514)].contains { (offsets: UInt16, counts: UInt16) in
+                guard let places = directory.entry(offsets), let lengths = directory.entry(counts) else { return false }
+                return (0..<min(places.count, lengths.count, Self.stripCountMax)).contains { index in
+                    guard let place = structure.integer(places, at: index), let length = structure.integer(lengths, at: index)
+                    else { return false }
+                    return length > 0 && (sum(place, length).map { $0 > structure.bytes.count } ?? true)
+                }
+            }
+        }
+    }
+
+    static let stripCountMax = 1_000_000
+}

@@ -1,0 +1,60 @@
+import CTIFF
+import Vocabulary
+
+/// TIFF by libtiff: rows as they are where their kind allows it, so that profiles and 16 bits are kept; all else through libtiff's own RGBA.
+final class TIFFFile: PictureFile {
+    let header: PictureHeader
+    private let bytes: ByteView
+    private let page: Int
+    private let budgetForPage: Int?
+
+    init(_ bytes: ByteView, structure: RAWStructure, limits: MediaLimits) throws(Failure) {
+        self.bytes = bytes
+        guard let first = structure.structure.directory(at: structure.structure.firstDirectory) else {
+            throw .truncated("no directory")
+        }
+        // A file may start with a thumbnail of itself.
+        let main = structure.structure.directories()
+        page = main.firstIndex { (structure.structure.integer($0.entry(254)) ?? 0) & 1 == 0 } ?? 0
+        let directory = page < main.count ? main[page] : first
+        let tags = structure.structure
+        guard let width = tags.integer(directory.entry(256)), let height = tags.integer(directory.entry(257)) else {
+            throw structure.lacksBytes ? .truncated("no size") : .corrupt("no size")
+        }
+        var metadata = EXIF.read(tags) ?? PhotoMetadata()
+        if page > 0 { metadata.orientation = tags.integer(directory.entry(274)).flatMap(Orientation.init(exif:)) }
+        if let xmp = directory.entry(700)?.value, !xmp.isEmpty { metadata = metadata.completed(by: XMP.read(xmp)) }
+        let profile = directory.entry(34675)?.value
+        header = PictureHeader(
+            size: PixelSize(width: width, height: height), orientation: metadata.orientation ?? .upright, codec: "tiff",
+            pixelFormat: Self.pixelFormat(tags, directory),
+            encoding: profile.flatMap { $0.isEmpty ? nil : .profile($0) } ?? .plain, metadata: metadata)
+        try header.admit(limits)
+        if structure.lacksBytes { throw .truncated("strips or tiles beyond the end of the file") }
+        budgetForPage = product(width, height, 4)
+    }
+
+    func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        let reader = try TIFFReader(bytes, page: page)
+        guard reader.size == header.size else { throw .corrupt("two sizes") }
+        if let rows = reader.plainRows { return try reader.decode(rows, encoding: header.encoding, budget: budget) }
+        try budget.admit(sum(budgetForPage, budgetForPage))
+        return try reader.decodeRGBA(encoding: header.encoding, budget: budget)
+    }
+
+    private static func pixelFormat(_ tags: TIFFStructure, _ directory: TIFFStructure.Directory) -> String? {
+        let bits = tags.integer(directory.entry(258)) ?? 1
+        let samples = tags.integer(directory.entry(277)) ?? 1
+        switch (tags.integer(directory.entry(262)) ?? 0, samples, bits) {
+        case (0...1, _, 1): return "monob"
+        case (0...1, 1, 8): return "gray"
+        case (0...1, 1, 16): return tags.isBigEndian ? "gray16be" : "gray16le"
+        case (2, 3, 8): return "rgb24"
+        case (2, 4, 8): return "rgba"
+        case (2, 3, 16): return tags.isBigEndian ? "rgb48be" : "rgb48le"
+        case (2, 4, 16): return tags.isBigEndian ? "rgba64be" : "rgba64le"
+        case (3, _, _): return "pal8"
+        default: return nil
+        }
+    }
+}
