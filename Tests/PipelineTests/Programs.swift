@@ -88,9 +88,7 @@ struct StatusLine: Decodable, Equatable {
     var name: String
     var state: String
     var reason: Reason?
-    var bytes: Int
-    var confirmed_bytes: Int
-    var outputs: [String]
+    var outputs: [Rendition]
 
     static func read(_ environment: [String: String]) throws -> [StatusLine] {
         let ended = try Programs.run(["status", "--json"], environment)
