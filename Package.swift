@@ -80,6 +80,11 @@ let package = Package(
         program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
         program("rushes-media", uses: ["Vocabulary", "Files", "Processes", "Transcode", "Thumbs"]),
 
+        // A bad network for tests.
+        .target(
+            name: "LossyTransport", dependencies: ["Ingest", "Curl", "Vocabulary"], path: "Tests/LossyTransport",
+            swiftSettings: house),
+
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
         tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),

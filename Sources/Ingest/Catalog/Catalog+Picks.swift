@@ -89,7 +89,8 @@ extension Catalog {
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
             let id = try row.required(0, as: ItemID.self)
-            guard let item = try await item(id), let file = try await files(of: id).first(where: { $0.role == .original })
+            guard let item = try await item(id),
+                let file = try await files(of: id).first(where: { $0.role == .original })
             else { continue }
             found.append((item, file))
         }

@@ -1,3 +1,4 @@
+public import MediaJobs
 public import Vocabulary
 
 /// The three things that preparing asks of the media process. The one door between ingest and `MediaJobs`.
@@ -33,5 +34,26 @@ public struct MediaWork: Sendable {
         self.probe = probe
         self.rendition = rendition
         self.thumbnail = thumbnail
+    }
+}
+
+extension MediaWork {
+    /// In the media worker's processes.
+    public static func running(_ jobs: MediaJobs) -> MediaWork {
+        @Sendable func made(_ files: [SealedFile]) -> [Made] { files.map { Made(output: $0.output, path: $0.path) } }
+        return MediaWork(
+            probe: { path, name throws(Failure) in try await jobs.probe(path, name: name) },
+            rendition: { path, name, folder, progress throws(Failure) in
+                let settings = TranscodeSettings(outputs: [.rendition1080, .poster])
+                let (_, files) = try await jobs.transcode(path, name: name, settings: settings, into: folder) {
+                    progress($0.fraction)
+                }
+                return made(files)
+            },
+            thumbnail: { path, name, folder, size throws(Failure) in
+                let (_, files) = try await jobs.thumb(
+                    path, name: name, settings: ThumbSettings(sizes: [size]), into: folder)
+                return made(files)
+            })
     }
 }

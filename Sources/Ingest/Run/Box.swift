@@ -36,8 +36,19 @@ public actor Box {
         case idle
         /// These items are at their ends.
         case itemsFinal([ItemID])
+        /// All bytes of these items are at the backend, which goes on alone.
+        case itemsHandedOver([ItemID])
         /// Never by itself.
         case stopped
+
+        func isReached(unfinished: [(id: ItemID, state: ItemState)]) -> Bool {
+            switch self {
+            case .idle: unfinished.isEmpty
+            case .itemsFinal(let items): !unfinished.contains { items.contains($0.id) }
+            case .itemsHandedOver(let items): !unfinished.contains { items.contains($0.id) && $0.state != .processing }
+            case .stopped: false
+            }
+        }
     }
 
     /// Works all unfinished items of the home. Where another process does that already, looks on until these items are finished, and takes
@@ -64,46 +75,15 @@ public actor Box {
             weather: weather, board: TransferBoard(clock: settings.clock, events: events), settings: settings,
             retries: retries)
         let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
-        try await runner.run { unfinished in
-            switch end {
-            case .idle: unfinished.isEmpty
-            case .itemsFinal(let items): !unfinished.contains { items.contains($0) }
-            case .stopped: false
-            }
-        }
+        try await runner.run { end.isReached(unfinished: $0) }
     }
 
     // MARK: Looking
 
-    /// - Parameter ids: nil for all, in the order in which they were picked.
-    public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] {
-        var statuses: [ItemStatus] = []
-        if let ids {
-            for id in ids {
-                guard let item = try await catalog.item(id) else { continue }
-                statuses.append(try await catalog.status(item))
-            }
-        } else {
-            for item in try await catalog.items() { statuses.append(try await catalog.status(item)) }
-        }
-        return statuses
-    }
+    private nonisolated var view: BoxView { BoxView(catalog: catalog, staging: staging) }
 
+    /// - Parameter ids: nil for all, in the order in which they were picked.
+    public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] { try await view.items(ids) }
     /// - Throws: `not-found`.
-    public func show(_ id: ItemID) async throws(Failure) -> ItemDetail {
-        guard let item = try await catalog.item(id) else {
-            throw Failure(.notFound, "There is no item “\(id)”: `rushes status` lists them.")
-        }
-        let uploads = try await catalog.uploads(of: id)
-        let files = try await catalog.files(of: id).map { file in
-            let upload = uploads.first { $0.role == file.role && $0.name == file.name }
-            return ItemDetail.File(
-                role: file.role, name: file.name, bytes: file.bytes, sha256: file.sha256,
-                stagedPath: file.state == .staged ? staging.path(of: file) : nil, uploadState: upload?.state,
-                confirmedSHA256: upload?.confirmedSHA256)
-        }
-        return ItemDetail(
-            status: try await catalog.status(item), source: item.source.description, attempts: item.attempts,
-            probe: item.probe, document: item.document, files: files)
-    }
+    public func show(_ id: ItemID) async throws(Failure) -> ItemDetail { try await view.show(id) }
 }

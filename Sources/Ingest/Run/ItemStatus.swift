@@ -16,11 +16,13 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
     public var bytes: Int
     /// Of those, what the store has acknowledged.
     public var confirmedBytes: Int
-    /// What the backend offers of it.
+    /// What the backend offers of it; printed as `role/name`, since their signed URLs do not last.
     public var outputs: [Rendition]
+    /// Given files that are still in staging.
+    public var staged: [String]
 
     enum CodingKeys: String, CodingKey {
-        case item, shoot, name, kind, state, intent, waiting, reason, generation, bytes, outputs
+        case item, shoot, name, kind, state, intent, waiting, reason, generation, bytes, outputs, staged
         case confirmedBytes = "confirmed_bytes"
     }
 
@@ -37,19 +39,21 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
         try container.encode(generation, forKey: .generation)
         try container.encode(bytes, forKey: .bytes)
         try container.encode(confirmedBytes, forKey: .confirmedBytes)
-        try container.encode(outputs, forKey: .outputs)
+        try container.encode(outputs.map { "\($0.role.rawValue)/\($0.name)" }, forKey: .outputs)
+        try container.encode(staged, forKey: .staged)
     }
 }
 
 /// An item with all that the box knows of it.
-public struct ItemDetail: Sendable {
-    public struct File: Sendable {
+public struct ItemDetail: Sendable, Encodable {
+    public struct File: Sendable, Encodable {
         public var role: FileRole
         public var name: String
         public var bytes: Int?
         public var sha256: SHA256Digest?
         /// The path in staging while the bytes are there.
         public var stagedPath: String?
+        public var upload: UploadID?
         public var uploadState: UploadState?
         /// The hash that the backend took itself.
         public var confirmedSHA256: SHA256Digest?
@@ -60,18 +64,4 @@ public struct ItemDetail: Sendable {
     public var probe: ProbeReport?
     public var document: ItemDocument?
     public var files: [File]
-}
-
-extension Catalog {
-    func status(_ item: ItemRow) async throws(Failure) -> ItemStatus {
-        var (bytes, confirmed) = try await transferred(item.id)
-        if bytes == 0 {
-            bytes = try await files(of: item.id).filter(\.role.isGiven).reduce(0) { $0 + ($1.bytes ?? $1.sourceSize) }
-            confirmed = 0
-        }
-        return ItemStatus(
-            item: item.id, shoot: item.shoot, name: item.name, kind: item.kind, state: item.state,
-            intent: item.intent, waiting: item.waiting, reason: item.reason, generation: item.generation,
-            bytes: bytes, confirmedBytes: confirmed, outputs: item.document?.renditions ?? [])
-    }
 }

@@ -19,7 +19,7 @@ struct Runner: Sendable {
     }
 
     /// - Parameter isDone: given the unfinished items; asked whenever something has changed.
-    func run(isDone: @escaping @Sendable ([ItemID]) -> Bool) async throws(Failure) {
+    func run(isDone: @escaping @Sendable ([(id: ItemID, state: ItemState)]) -> Bool) async throws(Failure) {
         try await recover()
         var queue = WorkQueue(bounds: bounds)
         queue.refresh(try await pipeline.catalog.runnable(), now: clock.seconds)
@@ -116,7 +116,9 @@ struct WorkQueue: Sendable {
 
     init(bounds: IngestBounds) { self.bounds = bounds }
 
-    var unfinished: [ItemID] { order }
+    var unfinished: [(id: ItemID, state: ItemState)] {
+        order.compactMap { id in entries[id].map { (id, $0.state) } }
+    }
     func pollCount(_ id: ItemID) -> Int { entries[id]?.pollCount ?? 0 }
 
     /// The disk is full and nothing is on its way that could free room.

@@ -21,7 +21,8 @@ actor Weather {
     static let personFaultMax = 3
 
     init(
-        clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom, say: @escaping @Sendable (String?) -> Void
+        clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
+        say: @escaping @Sendable (String?) -> Void
     ) {
         self.clock = clock
         self.patience = patience

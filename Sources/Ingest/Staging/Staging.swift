@@ -71,7 +71,9 @@ struct Staging: Sendable {
         var folder = root
         for component in components.dropLast() {
             folder += "/" + component
-            guard let resolved = try? RawPath(folder).resolved(), let base = try? RawPath(root).resolved() else { return }
+            guard let resolved = try? RawPath(folder).resolved(), let base = try? RawPath(root).resolved() else {
+                return
+            }
             guard resolved.bytes.starts(with: base.bytes + [UInt8(ascii: "/")]) else {
                 throw Failure(.internalError, "A path outside staging was to be removed.", detail: folder)
             }

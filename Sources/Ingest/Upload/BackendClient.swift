@@ -109,7 +109,8 @@ struct BackendClient: Sendable {
         switch response.status {
         case 400 where words.contains("BadDigest") || words.contains("InvalidDigest"):
             return Failure(.badDigest, "A part arrived damaged.", detail: detail)
-        case 401: return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
+        case 401:
+            return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
         case 403 where isPart:
             return Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
         case 403:
