@@ -33,7 +33,7 @@ struct Catalog: Sendable {
         }
     }
 
-    private static let unfinishedStates = ItemState.unfinished.map { "'\($0.rawValue)'" }.joined(separator: ",")
+    static let unfinishedStates = ItemState.unfinished.map { "'\($0.rawValue)'" }.joined(separator: ",")
 
     /// The given files first, in the order of their paths.
     func files(of item: ItemID) async throws(Failure) -> [FileRow] {

@@ -68,6 +68,7 @@ struct Enrolment: Sendable {
         guard (1...Self.nameBytesMax).contains(request.shoot.utf8.count) else {
             throw Failure(.usage, "A shoot's name has 1 to \(Self.nameBytesMax) bytes.")
         }
+        let start = clock.now()
         let paths = request.paths
         let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
             let walk = try PickWalk(paths)
@@ -84,7 +85,13 @@ struct Enrolment: Sendable {
             if outcome == .new { new.append(newItem(item, planned, request)) }
             if outcome == .again { again.append(item) }
         }
-        if !new.isEmpty || !again.isEmpty { try await catalog.picked(new, again: again) }
+        guard !new.isEmpty || !again.isEmpty else { return report }
+        let joined = try await catalog.picked(new, again: again, since: start)
+        for index in report.picks.indices {
+            guard let item = joined[report.picks[index].item] else { continue }
+            report.picks[index].item = item
+            report.picks[index].outcome = .joined
+        }
         return report
     }
 

@@ -225,6 +225,14 @@ extension ItemPipeline {
                     detail: ids.map(\.rawValue).joined(separator: " "))
             }
             try await catalog.vanished(ids, of: item)
+            // Either the way damaged the bytes, or they are not what they were here.
+            for file in files where file.state == .staged && file.role.isGiven {
+                let staging = staging
+                guard let item = try await catalog.item(item.id) else { break }
+                do throws(Failure) {
+                    try await FileWork.run { stop throws(Failure) in try staging.verify(file, stop: stop) }
+                } catch { return try await failed(item, error) }
+            }
             return .moved
         case .end(let state, let reason):
             try await catalog.observed(item, document, end: (state, reason))

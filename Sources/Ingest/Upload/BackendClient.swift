@@ -35,6 +35,9 @@ struct BackendClient: Sendable {
     }
     func item(_ id: ItemID) async throws(Failure) -> ItemDocument { try await call(.get, "/v1/items/\(id)") }
 
+    /// Whether the backend says that it is well.
+    func isReady() async -> Bool { (try? await answer(.get, "/readyz", nil)) != nil }
+
     /// Sends one part to its URL, without the token.
     /// - Returns: the store's name for the part; a store that shows none is no error.
     func put(
