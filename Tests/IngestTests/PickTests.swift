@@ -11,7 +11,8 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        ".DS_Store", "._CLIP.MP4", "Thumbs.db", "DESKTOP.INI", "GX010001.THM", "GX010001.LRV", "DJI_0001.LRF", "M0100.CTG",
+        ".DS_Store", "._CLIP.MP4", "Thumbs.db", "DESKTOP.INI", "GX010001.THM", "GX010001.LRV", "DJI_0001.LRF",
+        "M0100.CTG",
         "INDEX.BDM", "00000.CPI", "00000.MPL", "MEDIAPRO.XML", "INDEXMIR.IND", ".rushes-tmp-1",
     ])
     func whatCamerasAndSystemsLeaveIsNoItem(name: String) {

@@ -41,7 +41,8 @@ import Vocabulary
     @Test(arguments: [
         (FailureCode.backendUnreachable, RetryPolicy.Blame.everybody), (.unauthorized, .everybody),
         (.quotaExceeded, .everybody), (.diskFull, .everybody), (.busy, .everybody), (.hashMismatch, .item),
-        (.mediaCrashed, .item), (.sourceChanged, .item), (.conflict, .item), (.badRequest, .final), (.cancelled, .nobody),
+        (.mediaCrashed, .item), (.sourceChanged, .item), (.conflict, .item), (.badRequest, .final),
+        (.cancelled, .nobody),
     ])
     func theBlameIsWhereTheFaultIs(code: FailureCode, blame: RetryPolicy.Blame) {
         #expect(policy.blame(Failure(code, "x"), faults: 1, othersSucceeded: true) == blame)
@@ -98,7 +99,9 @@ import Vocabulary
 }
 
 @Suite struct PreparePlanTests {
-    func report(_ kind: MediaFacts.Kind?, delivery: MediaFacts.Delivery? = nil, reason: FailureCode? = nil) -> ProbeReport {
+    func report(_ kind: MediaFacts.Kind?, delivery: MediaFacts.Delivery? = nil, reason: FailureCode? = nil)
+        -> ProbeReport
+    {
         var facts = kind.map { MediaFacts(kind: $0) }
         facts?.delivery = delivery
         return ProbeReport(file: "x", facts: facts, reason: reason.map { Reason($0, "x") })
@@ -115,7 +118,8 @@ import Vocabulary
     }
 
     @Test func aConformingVideoIsItsOwnRendition() {
-        #expect(PreparePlan(report: report(.video, delivery: .original), mode: .rendition, isMetered: false) == .original)
+        #expect(
+            PreparePlan(report: report(.video, delivery: .original), mode: .rendition, isMetered: false) == .original)
     }
 
     @Test func aPhotoGetsASmallStillAndSoundNothing() {
@@ -133,7 +137,8 @@ import Vocabulary
     }
 
     @Test(arguments: [FailureCode.empty, .notMedia]) func whatIsNoMediaIsNotSent(code: FailureCode) {
-        #expect(PreparePlan(report: report(nil, reason: code), mode: .both, isMetered: false) == .refuse(Reason(code, "x")))
+        #expect(
+            PreparePlan(report: report(nil, reason: code), mode: .both, isMetered: false) == .refuse(Reason(code, "x")))
     }
 
     @Test func aFileThatCouldNotBeProbedIsSentAsItIs() {

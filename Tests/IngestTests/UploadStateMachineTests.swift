@@ -14,7 +14,8 @@ import Vocabulary
     ) -> UploadSession {
         UploadSession(
             uploadID: id, generation: generation, state: state, partSize: partSize, partCount: nil,
-            urls: Dictionary(uniqueKeysWithValues: urls.map { ("\($0)", "u\($0)") }), expiresAt: "", alreadyStored: stored)
+            urls: Dictionary(uniqueKeysWithValues: urls.map { ("\($0)", "u\($0)") }), expiresAt: "",
+            alreadyStored: stored)
     }
     func listing(_ generation: Int, _ parts: [Int], state: SessionState = .open, size: Int = 10) -> StoredParts {
         StoredParts(
@@ -40,7 +41,8 @@ import Vocabulary
         let first = machine.handle(.session(session(1, urls: [1, 2, 3, 4])))
         #expect(
             first == [
-                .send(1, url: "u1", generation: 1), .send(2, url: "u2", generation: 1), .send(3, url: "u3", generation: 1),
+                .send(1, url: "u1", generation: 1), .send(2, url: "u2", generation: 1),
+                .send(3, url: "u3", generation: 1),
                 .sign([5, 6, 7, 8], generation: 1),
             ])
         #expect(machine.handle(.stored(1, generation: 1)) == [.send(4, url: "u4", generation: 1)])

@@ -19,24 +19,31 @@ extension Catalog {
     }
 
     /// Writes the intent: from here on the items exist, whatever happens.
-    /// - Parameter again: finished items that are to be tried once more.
-    func picked(_ items: [NewItem], again: [ItemID]) async throws(Failure) {
-        try await database.write("catalog.picked") { database throws(Failure) -> Void in
+    /// - Parameters:
+    ///   - again: finished items that are to be tried once more.
+    ///   - since: when the picks were compared with the catalog, in milliseconds since 1970.
+    /// - Returns: for a pick that another process has enrolled meanwhile, the item that stands for it.
+    func picked(_ items: [NewItem], again: [ItemID], since: Int64) async throws(Failure) -> [ItemID: ItemID] {
+        try await database.write("catalog.picked") { database throws(Failure) in
+            var joined: [ItemID: ItemID] = [:]
             for item in items {
-                try database.run(
+                let same = try database.row(
                     """
-                    INSERT INTO item(id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption,
-                        place, state, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12)
+                    SELECT id FROM item WHERE source = ?1 AND shoot = ?2 AND source_size = ?3 AND source_modified = ?4
+                        AND (state IN (\(Self.unfinishedStates)) OR created >= ?5)
                     """,
                     [
-                        SQLValue(item.id), SQLValue(item.shoot), SQLValue(item.name), .blob(item.source.path.bytes),
-                        SQLValue(item.source.size), SQLValue(item.source.modified), SQLValue(item.isMoved),
-                        SQLValue(item.prepare), SQLValue(item.title), SQLValue(item.caption), SQLValue(item.place),
-                        SQLValue(item.created),
+                        .blob(item.source.path.bytes), SQLValue(item.shoot), SQLValue(item.source.size),
+                        SQLValue(item.source.modified), SQLValue(since),
                     ])
-                for file in item.files { try database.insert(file) }
+                if let same {
+                    joined[item.id] = try same.required(0, as: ItemID.self)
+                    continue
+                }
+                try database.insert(item)
             }
             for id in again { try database.startAgain(id) }
+            return joined
         }
     }
 
@@ -89,7 +96,8 @@ extension Catalog {
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
             let id = try row.required(0, as: ItemID.self)
-            guard let item = try await item(id), let file = try await files(of: id).first(where: { $0.role == .original })
+            guard let item = try await item(id),
+                let file = try await files(of: id).first(where: { $0.role == .original })
             else { continue }
             found.append((item, file))
         }
@@ -98,6 +106,21 @@ extension Catalog {
 }
 
 extension Database {
+    fileprivate func insert(_ item: Catalog.NewItem) throws(Failure) {
+        try run(
+            """
+            INSERT INTO item(id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption,
+                place, state, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12)
+            """,
+            [
+                SQLValue(item.id), SQLValue(item.shoot), SQLValue(item.name), .blob(item.source.path.bytes),
+                SQLValue(item.source.size), SQLValue(item.source.modified), SQLValue(item.isMoved),
+                SQLValue(item.prepare), SQLValue(item.title), SQLValue(item.caption), SQLValue(item.place),
+                SQLValue(item.created),
+            ])
+        for file in item.files { try insert(file) }
+    }
+
     func insert(_ file: FileRow) throws(Failure) {
         try run(
             """

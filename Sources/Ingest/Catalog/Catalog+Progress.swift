@@ -89,7 +89,8 @@ extension Catalog {
 
     /// What the backend shows of the item. Its hashes count whatever the state is.
     /// - Parameter end: the state and reason in which the item ends now; nil while it does not.
-    func observed(_ item: ItemRow, _ document: ItemDocument, end: (state: ItemState, reason: Reason?)?) async
+    func observed(_ item: ItemRow, _ document: ItemDocument, end: (state: ItemState, reason: Reason?)?)
+        async
         throws(Failure)
     {
         let text = try JSON.text(document)
@@ -145,7 +146,8 @@ extension Catalog {
     }
 
     /// The item ends here.
-    func ended(_ item: ItemRow, _ state: ItemState, _ reason: Reason?, isRetryable: Bool = false) async throws(Failure) {
+    func ended(_ item: ItemRow, _ state: ItemState, _ reason: Reason?, isRetryable: Bool = false) async throws(Failure)
+    {
         try await database.write("catalog.ended") { database throws(Failure) -> Void in
             guard try database.advance(item.id, generation: item.generation, to: state) else { return }
             try database.run(

@@ -33,7 +33,7 @@ struct Catalog: Sendable {
         }
     }
 
-    private static let unfinishedStates = ItemState.unfinished.map { "'\($0.rawValue)'" }.joined(separator: ",")
+    static let unfinishedStates = ItemState.unfinished.map { "'\($0.rawValue)'" }.joined(separator: ",")
 
     /// The given files first, in the order of their paths.
     func files(of item: ItemID) async throws(Failure) -> [FileRow] {
@@ -76,7 +76,9 @@ extension Database {
     /// The one place where an item's state changes.
     /// - Returns: false when the item is past that state, or in another generation: the event came late and changes nothing.
     func advance(_ id: ItemID, generation: Int, to state: ItemState) throws(Failure) -> Bool {
-        guard let row = try row("SELECT state, generation FROM item WHERE id = ?1", [SQLValue(id)]) else { return false }
+        guard let row = try row("SELECT state, generation FROM item WHERE id = ?1", [SQLValue(id)]) else {
+            return false
+        }
         let present = try row.required(0, as: ItemState.self)
         guard row.int(1) == generation, state.rank >= present.rank, !present.isFinal || present == state else {
             return false

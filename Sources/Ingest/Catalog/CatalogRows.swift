@@ -117,7 +117,8 @@ struct FileRow: Sendable, Equatable {
     }
 
     init(
-        item: ItemID, role: FileRole, name: String, source: RawPath? = nil, sourceSize: Int = 0, sourceModified: Int64 = 0,
+        item: ItemID, role: FileRole, name: String, source: RawPath? = nil, sourceSize: Int = 0,
+        sourceModified: Int64 = 0,
         path: String, contentType: String, state: FileState, bytes: Int? = nil, sha256: SHA256Digest? = nil
     ) {
         self.item = item

@@ -28,7 +28,8 @@ enum SystemFiles {
         "thmbnl",
     ]
     private static let names: Set<String> = [
-        ".ds_store", ".localized", ".nomedia", "thumbs.db", "ehthumbs.db", "desktop.ini", "autorun.inf", ".volumeicon.icns",
+        ".ds_store", ".localized", ".nomedia", "thumbs.db", "ehthumbs.db", "desktop.ini", "autorun.inf",
+        ".volumeicon.icns",
         ".metadata_never_index", ".com.apple.timemachine.donotpresent", "cachedir.tag",
         // Sony and Panasonic clip databases
         "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm", "movieobj.bdm",

@@ -51,7 +51,8 @@ extension MediaWork {
                 return made(files)
             },
             thumbnail: { path, name, folder, size throws(Failure) in
-                let (_, files) = try await jobs.thumb(path, name: name, settings: ThumbSettings(sizes: [size]), into: folder)
+                let (_, files) = try await jobs.thumb(
+                    path, name: name, settings: ThumbSettings(sizes: [size]), into: folder)
                 return made(files)
             })
     }

@@ -66,14 +66,13 @@ public actor Box {
 
     private func work(until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void) async throws(Failure) {
         let retries = RetryPolicy()
+        let client = BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
         let weather = Weather(
-            clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random
-        ) { events(.waiting($0)) }
+            clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random,
+            isBackendWell: { await client.isReady() }, say: { events(.waiting($0)) })
         let pipeline = ItemPipeline(
-            catalog: catalog, staging: staging, media: settings.media,
-            client: BackendClient(address: settings.server, token: settings.token, transport: settings.transport),
-            weather: weather, board: TransferBoard(clock: settings.clock, events: events), settings: settings,
-            retries: retries)
+            catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
+            board: TransferBoard(clock: settings.clock, events: events), settings: settings, retries: retries)
         let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
         try await runner.run { end.isReached(unfinished: $0) }
     }
@@ -84,4 +83,6 @@ public actor Box {
 
     /// - Parameter ids: nil for all, in the order in which they were picked.
     public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] { try await view.items(ids) }
+    /// - Throws: `not-found`.
+    public func show(_ id: ItemID) async throws(Failure) -> ItemDetail { try await view.show(id) }
 }

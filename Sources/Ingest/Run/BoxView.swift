@@ -12,7 +12,6 @@ public struct BoxView: Sendable {
         return BoxView(catalog: try await Catalog.open(home: home), staging: try Staging.open(home: home))
     }
 
-
     /// - Parameter ids: nil for all, in the order in which they were picked.
     public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] {
         var statuses: [ItemStatus] = []
@@ -37,7 +36,8 @@ public struct BoxView: Sendable {
             let upload = uploads.first { $0.role == file.role && $0.name == file.name }
             return ItemDetail.File(
                 role: file.role, name: file.name, bytes: file.bytes, sha256: file.sha256,
-                stagedPath: file.state == .staged ? staging.path(of: file) : nil, uploadState: upload?.state,
+                stagedPath: file.state == .staged ? staging.path(of: file) : nil,
+                upload: upload?.id, uploadState: upload?.state,
                 confirmedSHA256: upload?.confirmedSHA256)
         }
         return ItemDetail(

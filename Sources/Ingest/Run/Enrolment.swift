@@ -65,7 +65,10 @@ struct Enrolment: Sendable {
     /// - Throws: `source-missing` before anything is enrolled, `usage` when nothing is named.
     func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
         guard !request.paths.isEmpty else { throw Failure(.usage, "Name the files or folders to take.") }
-        guard !request.shoot.isEmpty else { throw Failure(.usage, "A shoot needs a name.") }
+        guard (1...Self.nameBytesMax).contains(request.shoot.utf8.count) else {
+            throw Failure(.usage, "A shoot's name has 1 to \(Self.nameBytesMax) bytes.")
+        }
+        let start = clock.now()
         let paths = request.paths
         let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
             let walk = try PickWalk(paths)
@@ -82,8 +85,23 @@ struct Enrolment: Sendable {
             if outcome == .new { new.append(newItem(item, planned, request)) }
             if outcome == .again { again.append(item) }
         }
-        if !new.isEmpty || !again.isEmpty { try await catalog.picked(new, again: again) }
+        guard !new.isEmpty || !again.isEmpty else { return report }
+        let joined = try await catalog.picked(new, again: again, since: start)
+        for index in report.picks.indices {
+            guard let item = joined[report.picks[index].item] else { continue }
+            report.picks[index].item = item
+            report.picks[index].outcome = .joined
+        }
         return report
+    }
+
+    /// Bytes of a name that both sides carry; what is longer is cut for showing, the path itself is not.
+    static let nameBytesMax = 255
+
+    private static func shown(_ name: [UInt8]) -> String {
+        var text = String(decoding: name, as: UTF8.self)
+        while text.utf8.count > nameBytesMax { text.removeLast() }
+        return text
     }
 
     // MARK: Known already?
@@ -136,7 +154,7 @@ struct Enrolment: Sendable {
     }
 
     private func newItem(_ id: ItemID, _ planned: PickPlan.Item, _ request: PickRequest) -> Catalog.NewItem {
-        let name = String(decoding: planned.original.path.name, as: UTF8.self)
+        let name = Self.shown(planned.original.path.name)
         var files = [
             FileRow(
                 item: id, role: .original, name: name, source: planned.original.path,
@@ -146,9 +164,9 @@ struct Enrolment: Sendable {
         var names: Set<String> = []
         for (index, sidecar) in planned.sidecars.enumerated() {
             let bytes = sidecar.path.name
-            var name = String(decoding: bytes, as: UTF8.self)
+            var name = Self.shown(bytes)
             // Two names that differ in bytes may read the same once repaired.
-            if !names.insert(name).inserted { name = "\(index)-\(name)" }
+            if !names.insert(name).inserted { name = Self.shown(Array("\(index)-\(name)".utf8)) }
             files.append(
                 FileRow(
                     item: id, role: .sidecar, name: name, source: sidecar.path, sourceSize: sidecar.size,

@@ -172,14 +172,26 @@ extension ItemPipeline {
         do throws(Failure) {
             try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
         } catch {
-            // An upload that we believed finished is not: its session decides what is left to do.
-            guard error.code == .incomplete || error.code == .gone else { throw error }
-            guard item.attempts + 1 < retries.attemptMax else { throw error }
-            try await catalog.vanished(uploads.map(\.id), of: item)
+            guard error.code == .conflict || error.code == .incomplete || error.code == .gone,
+                item.attempts + 1 < retries.attemptMax
+            else { throw error }
+            let lost = try await unsealed(uploads)
+            guard !lost.isEmpty else { throw error }
+            try await catalog.vanished(lost, of: item)
             return .moved
         }
         try await catalog.attached(item)
         return .moved
+    }
+
+    /// Uploads that we believed finished and whose sessions say otherwise: nobody had taken them for too long.
+    private func unsealed(_ uploads: [UploadRow]) async throws(Failure) -> [UploadID] {
+        var lost: [UploadID] = []
+        for upload in uploads {
+            let listing = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
+            if listing.state != .complete { lost.append(upload.id) }
+        }
+        return lost
     }
 
     // MARK: processing → ready, rejected
@@ -213,6 +225,14 @@ extension ItemPipeline {
                     detail: ids.map(\.rawValue).joined(separator: " "))
             }
             try await catalog.vanished(ids, of: item)
+            // Either the way damaged the bytes, or they are not what they were here.
+            for file in files where file.state == .staged && file.role.isGiven {
+                let staging = staging
+                guard let item = try await catalog.item(item.id) else { break }
+                do throws(Failure) {
+                    try await FileWork.run { stop throws(Failure) in try staging.verify(file, stop: stop) }
+                } catch { return try await failed(item, error) }
+            }
             return .moved
         case .end(let state, let reason):
             try await catalog.observed(item, document, end: (state, reason))

@@ -55,7 +55,7 @@ struct ItemPipeline: Sendable {
 
     // MARK: What went wrong
 
-    private func failed(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
+    func failed(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
         if await weather.verdict != nil || Task.isCancelled { return .stopped }
         switch retries.blame(failure, faults: retries.lonelyFaultMax, othersSucceeded: true) {
         case .nobody: return .stopped
@@ -81,6 +81,8 @@ struct ItemPipeline: Sendable {
         return .later(retries.delay(faults: attempts, using: &random))
     }
 
+    private enum StagedCondition { case whole, damaged, lost }
+
     /// Staged bytes are gone: taken again where the source still is what it was, else the item is missing.
     private func recoverStaged(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
         guard item.attempts + 1 < retries.attemptMax else {
@@ -88,13 +90,20 @@ struct ItemPipeline: Sendable {
         }
         var damaged: [FileRow] = []
         for file in try await catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
-            guard (try? staging.check(file)) == nil else { continue }
             let staging = staging
-            let isThere = try await FileWork.run { stop throws(Failure) in
-                guard let source = file.source else { return false }
-                return try staging.hasSameBytes(source, as: file, stop: stop)
+            let condition = try await FileWork.run { stop throws(Failure) in
+                if (try? staging.verify(file, stop: stop)) != nil { return StagedCondition.whole }
+                try stop.check()
+                guard let source = file.source, try staging.hasSameBytes(source, as: file, stop: stop) else {
+                    return .lost
+                }
+                return .damaged
             }
-            guard isThere else { return try await end(item, .missing, Reason(failure), isRetryable: true) }
+            switch condition {
+            case .whole: continue
+            case .lost: return try await end(item, .missing, Reason(failure), isRetryable: true)
+            case .damaged: break
+            }
             // What is left there is not the file any more.
             try staging.remove(below: file.path)
             damaged.append(file)

@@ -16,7 +16,7 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
     public var bytes: Int
     /// Of those, what the store has acknowledged.
     public var confirmedBytes: Int
-    /// What the backend offers of it.
+    /// What the backend offers of it; printed as `role/name`, since their signed URLs do not last.
     public var outputs: [Rendition]
     /// Given files that are still in staging.
     public var staged: [String]
@@ -39,7 +39,7 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
         try container.encode(generation, forKey: .generation)
         try container.encode(bytes, forKey: .bytes)
         try container.encode(confirmedBytes, forKey: .confirmedBytes)
-        try container.encode(outputs, forKey: .outputs)
+        try container.encode(outputs.map { "\($0.role.rawValue)/\($0.name)" }, forKey: .outputs)
         try container.encode(staged, forKey: .staged)
     }
 }
@@ -53,6 +53,7 @@ public struct ItemDetail: Sendable, Encodable {
         public var sha256: SHA256Digest?
         /// The path in staging while the bytes are there.
         public var stagedPath: String?
+        public var upload: UploadID?
         public var uploadState: UploadState?
         /// The hash that the backend took itself.
         public var confirmedSHA256: SHA256Digest?

@@ -31,6 +31,8 @@ struct RunWatch: Sendable {
         }
     }
 
+    private var endsAtHandover: Bool { if case .itemsHandedOver = end { true } else { false } }
+
     /// - Returns: whether nothing is left to wait for.
     private func look(_ said: inout [ItemID: ItemState]) async throws(Failure) -> Bool {
         var unfinished = 0
@@ -42,7 +44,9 @@ struct RunWatch: Sendable {
         }
         for id in ids where said[id]?.isFinal != true {
             guard let item = try await catalog.item(id) else { continue }
-            if !item.state.isFinal, item.intent == .run { unfinished += 1 }
+            if !item.state.isFinal, item.intent == .run, !(endsAtHandover && item.state == .processing) {
+                unfinished += 1
+            }
             guard said[id] != item.state || !item.state.isFinal else { continue }
             said[id] = item.state
             let (total, confirmed) = try await catalog.transferred(id)

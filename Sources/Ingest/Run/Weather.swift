@@ -8,12 +8,11 @@ actor Weather {
     private let patience: Double?
     private let policy: RetryPolicy
     private let random: BoxRandom
+    private let isBackendWell: @Sendable () async -> Bool
     private let say: @Sendable (String?) -> Void
 
     private(set) var successCount = 0
     private(set) var reason: Failure?
-    /// When the present bad weather began, in seconds.
-    private var since: Double?
     /// Why the run has to end.
     private(set) var verdict: Failure?
 
@@ -21,18 +20,19 @@ actor Weather {
     static let personFaultMax = 3
 
     init(
-        clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom, say: @escaping @Sendable (String?) -> Void
+        clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
+        isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) -> Void
     ) {
         self.clock = clock
         self.patience = patience
         self.policy = policy
         self.random = random
+        self.isBackendWell = isBackendWell
         self.say = say
     }
 
     func succeeded() {
         successCount += 1
-        since = nil
         if reason != nil {
             reason = nil
             say(nil)
@@ -45,6 +45,7 @@ actor Weather {
     ) async throws(Failure) -> Value {
         let before = await successCount
         var faults = 0
+        var since: Double?
         while true {
             do throws(Failure) {
                 if let verdict = await verdict { throw verdict }
@@ -53,27 +54,37 @@ actor Weather {
                 return value
             } catch {
                 faults += 1
-                let othersSucceeded = await successCount > before
-                guard await verdict == nil,
-                    policy.blame(error, faults: faults, othersSucceeded: othersSucceeded) == .everybody
-                else { throw error }
-                let delay = try await endured(error, faults: faults)
+                if await verdict != nil || Task.isCancelled { throw error }
+                let othersSucceeded = await othersSucceed(since: before, error, faults: faults)
+                guard policy.blame(error, faults: faults, othersSucceeded: othersSucceeded) == .everybody else {
+                    throw error
+                }
+                let start = since ?? clock.seconds
+                since = start
+                let delay = try await endured(error, faults: faults, since: start)
                 await clock.sleep(delay)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
         }
     }
 
+    /// Where nothing else is under way to compare with, the backend itself is asked how it is.
+    private nonisolated func othersSucceed(since count: Int, _ failure: Failure, faults: Int) async -> Bool {
+        if await successCount > count { return true }
+        guard failure.code == .backendError || failure.code == .internalError, faults >= policy.lonelyFaultMax else {
+            return false
+        }
+        return await isBackendWell()
+    }
+
     /// - Returns: seconds to wait.
-    private func endured(_ failure: Failure, faults: Int) throws(Failure) -> Double {
-        let start = since ?? clock.seconds
-        since = start
+    private func endured(_ failure: Failure, faults: Int, since: Double) throws(Failure) -> Double {
         if reason?.code != failure.code {
             reason = failure
             say(failure.message)
         }
         let isForAPerson = failure.remedy != .retryLater && faults >= Self.personFaultMax
-        let isOverdue = patience.map { clock.seconds - start >= $0 } ?? false
+        let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false
         if isForAPerson || isOverdue {
             verdict = failure
             throw failure

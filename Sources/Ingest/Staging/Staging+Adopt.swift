@@ -21,7 +21,9 @@ extension Staging {
             try stop.check()
             do throws(Failure) {
                 // A killed process had finished the file but not written it down.
-                if try Files.facts(target) != nil { return try sealed(file, at: target, stop: stop, progress: progress) }
+                if try Files.facts(target) != nil {
+                    return try sealed(file, at: target, stop: stop, progress: progress)
+                }
                 guard let source = file.source else {
                     throw Failure(.stagingMissing, "“\(file.name)” is no longer in staging.", detail: file.path)
                 }
@@ -46,7 +48,9 @@ extension Staging {
         let name = file.name
         let before = try staged.facts()
         file.sha256 = try Files.sha256(of: staged) { bytes throws(Failure) in
-            guard bytes <= before.size else { throw Self.changed(name, detail: "\(target) grew over \(before.size) bytes") }
+            guard bytes <= before.size else {
+                throw Self.changed(name, detail: "\(target) grew over \(before.size) bytes")
+            }
             progress(bytes)
             try stop.check()
         }
@@ -130,7 +134,9 @@ extension Staging {
 
     /// True when the file at `source` is there and has the hash of the row.
     func hasSameBytes(_ source: RawPath, as file: FileRow, stop: StopFlag) throws(Failure) -> Bool {
-        guard let facts = try Files.facts(source), facts.kind == .regular, facts.size == file.bytes else { return false }
+        guard let facts = try Files.facts(source), facts.kind == .regular, facts.size == file.bytes else {
+            return false
+        }
         let opened = try OpenFile.reading(source)
         return try Files.sha256(of: opened, progress: { _ throws(Failure) in try stop.check() }) == file.sha256
     }
@@ -160,6 +166,7 @@ extension Staging {
 
     private static func changed(_ name: String, detail: String?) -> Failure {
         Failure(
-            .sourceChanged, "“\(name)” changed while it was being taken: try again when it is finished.", detail: detail)
+            .sourceChanged, "“\(name)” changed while it was being taken: try again when it is finished.", detail: detail
+        )
     }
 }

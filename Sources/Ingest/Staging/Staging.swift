@@ -52,6 +52,19 @@ struct Staging: Sendable {
         }
     }
 
+    /// Reads the file whole and compares its hash.
+    /// - Throws: `staging-missing`, `staging-damaged`.
+    func verify(_ file: FileRow, stop: StopFlag) throws(Failure) {
+        try check(file)
+        let opened = try OpenFile.reading(path(of: file))
+        let actual = try Files.sha256(of: opened) { _ throws(Failure) in try stop.check() }
+        guard actual == file.sha256 else {
+            throw Failure(
+                .stagingDamaged, "“\(file.name)” has changed in staging: pick it again.",
+                detail: "\(file.path): \(actual) instead of \(file.sha256?.rawValue ?? "?")")
+        }
+    }
+
     // MARK: Release
 
     /// Removes a staged file of which the catalog says that it may go. Refuses whatever is not inside the staging folder.
@@ -71,7 +84,9 @@ struct Staging: Sendable {
         var folder = root
         for component in components.dropLast() {
             folder += "/" + component
-            guard let resolved = try? RawPath(folder).resolved(), let base = try? RawPath(root).resolved() else { return }
+            guard let resolved = try? RawPath(folder).resolved(), let base = try? RawPath(root).resolved() else {
+                return
+            }
             guard resolved.bytes.starts(with: base.bytes + [UInt8(ascii: "/")]) else {
                 throw Failure(.internalError, "A path outside staging was to be removed.", detail: folder)
             }

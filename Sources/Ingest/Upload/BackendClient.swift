@@ -35,6 +35,9 @@ struct BackendClient: Sendable {
     }
     func item(_ id: ItemID) async throws(Failure) -> ItemDocument { try await call(.get, "/v1/items/\(id)") }
 
+    /// Whether the backend says that it is well.
+    func isReady() async -> Bool { (try? await answer(.get, "/readyz", nil)) != nil }
+
     /// Sends one part to its URL, without the token.
     /// - Returns: the store's name for the part; a store that shows none is no error.
     func put(
@@ -109,7 +112,8 @@ struct BackendClient: Sendable {
         switch response.status {
         case 400 where words.contains("BadDigest") || words.contains("InvalidDigest"):
             return Failure(.badDigest, "A part arrived damaged.", detail: detail)
-        case 401: return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
+        case 401:
+            return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
         case 403 where isPart:
             return Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
         case 403:

@@ -29,7 +29,9 @@ enum BackendVerdict: Sendable, Equatable {
         case .awaiting, .processing: self = .wait
         case .ready: self = isConfirmed ? .end(.ready, nil) : .wait
         case .rejected:
-            self = isConfirmed ? .end(.rejected, document.reason ?? Reason(.contentRefused, "The backend refused it.")) : .wait
+            self =
+                isConfirmed
+                ? .end(.rejected, document.reason ?? Reason(.contentRefused, "The backend refused it.")) : .wait
         case .deleted: self = .end(.cancelled, Reason(.gone, "The item was deleted at the backend."))
         }
     }

@@ -29,9 +29,10 @@ struct RetryPolicy: Sendable, Equatable {
     func blame(_ failure: Failure, faults: Int, othersSucceeded: Bool) -> Blame {
         switch failure.code {
         case .cancelled: .nobody
-        case .diskFull, .readOnly, .databaseError, .unauthorized, .quotaExceeded, .workerMissing, .socketPathTooLong:
+        case .diskFull, .readOnly, .databaseError, .unauthorized, .quotaExceeded, .workerMissing, .socketPathTooLong,
+            .backendUnreachable, .busy:
             .everybody
-        case .backendUnreachable, .backendError, .busy, .internalError:
+        case .backendError, .internalError:
             othersSucceeded && faults >= lonelyFaultMax ? .item : .everybody
         case .badRequest, .bodyTooLarge, .tooLarge: .final
         default: .item

@@ -258,7 +258,8 @@ struct UploadStateMachine: Sendable, Equatable {
         guard reopened <= Self.reopenMax else {
             return giveUp(
                 Failure(
-                    .backendError, "The backend loses this upload again and again.", detail: "generation \(generation)"))
+                    .backendError, "The backend loses this upload again and again.", detail: "generation \(generation)")
+            )
         }
         state = .reopening
         return [.reopen(generation: generation)]

@@ -101,6 +101,8 @@ final class Uploader: Sendable {
         case (.send(let part, _, let generation), .urlExpired), (.send(let part, _, let generation), .unauthorized):
             return .urlRefused(part, generation: generation)
         case (.send(let part, _, let generation), .badDigest), (.send(let part, _, let generation), .badRequest):
+            // What is staged may have changed since it was signed.
+            digests.withLock { $0[part] = nil }
             return .partRefused(part, generation: generation)
         case (.send(_, _, let generation), .notFound), (.send(_, _, let generation), .gone),
             (.sign(_, let generation), .notFound), (.sign(_, let generation), .gone),
