@@ -41,6 +41,8 @@ package struct StreamDescription: Sendable, Equatable {
     /// 0: the base layer needs Dolby Vision's own processing. 1 HDR10, 2 SDR, 4 HLG.
     package var dolbyVisionCompatibility: Int?
     package var reorderDelay: Int
+    /// Bytes of the lengths inside samples of H.264 and HEVC as MP4 stores them; nil elsewhere.
+    package var nalLengthSize: Int?
 
     // Sound
     package var channels: Int
@@ -89,6 +91,7 @@ package struct StreamDescription: Sendable, Equatable {
         isKnownProgressive = parameters.field_order == AV_FIELD_PROGRESSIVE
         displayMatrix = Self.sideData(AV_PKT_DATA_DISPLAYMATRIX, of: stream, count: 9, as: Int32.self)
         reorderDelay = Int(parameters.video_delay)
+        nalLengthSize = Self.nalLengthSize(parameters)
         let dolby = Self.sideData(
             AV_PKT_DATA_DOVI_CONF, of: stream, count: 1, as: AVDOVIDecoderConfigurationRecord.self)?.first
         dolbyVisionProfile = dolby.map { Int($0.dv_profile) }
@@ -107,6 +110,16 @@ package struct StreamDescription: Sendable, Equatable {
         else { return nil }
         return bytes.withMemoryRebound(to: Value.self, capacity: count) {
             Array(UnsafeBufferPointer(start: $0, count: count))
+        }
+    }
+
+    /// From the decoder configuration record (ISO/IEC 14496-15, 5.3.3.1 and 8.3.3.1).
+    private static func nalLengthSize(_ parameters: AVCodecParameters) -> Int? {
+        guard let record = parameters.extradata, parameters.extradata_size > 22, record[0] == 1 else { return nil }
+        switch parameters.codec_id {
+        case AV_CODEC_ID_H264: return Int(record[4] & 3) + 1
+        case AV_CODEC_ID_HEVC: return Int(record[21] & 3) + 1
+        default: return nil
         }
     }
 

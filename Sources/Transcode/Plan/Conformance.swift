@@ -8,11 +8,14 @@ enum Conformance {
     static let rateMax = 60.5
     /// Seconds by which the first picture may be late.
     static let startMax = 0.01
+    /// Seconds between the beginnings of picture and sound; more is an edit list at work.
+    static let soundStartMax = 0.05
 
     static func delivery(of survey: Survey) -> MediaFacts.Delivery? {
         guard survey.reason == nil, let video = survey.video else { return nil }
         guard survey.format == .isoMedia, let boxes = survey.boxes, !boxes.isFragmented, conforms(video),
-            conforms(survey.tracks)
+            conforms(survey.tracks), abs((survey.soundStart ?? video.start) - video.start) <= soundStartMax,
+            !survey.isDamaged
         else { return .encode }
         // A track of positions or of anything else must not be served along.
         return boxes.isFastStart && survey.otherTrackCount == 0 ? .original : .remux

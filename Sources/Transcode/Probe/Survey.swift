@@ -16,6 +16,8 @@ struct Survey {
     var soundStart: Double?
     var capture: CaptureMetadata
     var warnings: [MediaWarning]
+    /// Pictures at the beginning do not decode as they should.
+    var isDamaged = false
     /// A verdict against the file; the facts stand as far as they were found.
     var reason: Reason?
 
@@ -81,7 +83,7 @@ struct Survey {
             return .surveyed(survey.with(OpenVerdict.tooLarge(track.width, track.height)))
         }
 
-        var counted = try TrackSurvey.make(demuxer, video: track, audio: tracks.audio, limits: limits)
+        var counted = try TrackSurvey.make(demuxer, video: track, audio: tracks.audio, source: source, limits: limits)
         if let record = counted.record, let time = record.takenAt {
             survey.capture.takenAt = time
             survey.capture.takenAtSource = "camera-record"
@@ -94,11 +96,12 @@ struct Survey {
         survey.video = picture
         survey.soundStart = counted.soundStart
         survey.duration = counted.duration ?? survey.duration
+        survey.isDamaged = counted.isDamaged
         if counted.isDamaged {
             survey.warnings.append(MediaWarning("damaged-frames", "Some pictures at the beginning are damaged."))
         }
         if counted.isCut { return .surveyed(survey.with(OpenVerdict.truncated)) }
-        if boxes?.isFragmented == true, boxes?.isCut == true {
+        if counted.endsEarly || boxes?.isFragmented == true && boxes?.isCut == true {
             survey.warnings.append(
                 MediaWarning("cut-end", "The end of the recording is missing; the rest is complete."))
         }

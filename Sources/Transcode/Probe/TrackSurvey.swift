@@ -21,11 +21,14 @@ struct TrackSurvey {
     var soundStart: Double?
     /// Samples that the index lists are past the end of the file.
     var isCut = false
+    /// The last fragment is not whole.
+    var endsEarly = false
     var isDamaged = false
     var record: CameraRecords.Record?
 
     static func make(
-        _ demuxer: borrowing Demuxer, video: StreamDescription, audio: StreamDescription?, limits: MediaLimits
+        _ demuxer: borrowing Demuxer, video: StreamDescription, audio: StreamDescription?, source: SourceBytes,
+        limits: MediaLimits
     ) throws(Failure) -> TrackSurvey {
         var survey = TrackSurvey()
         let kept = audio.map { [video.index, $0.index] } ?? [video.index]
@@ -54,7 +57,7 @@ struct TrackSurvey {
                 }
                 if !beginning.isDone { try beginning.take(packet) }
                 if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
-                if index == nil, !packet.isDiscarded {
+                if index == nil, !packet.isDiscarded, !packet.isCorrupt {
                     if let time = packet.pts ?? packet.dts {
                         timing.add(time, duration: packet.duration)
                         if packet.isKey { keyframes.add(time) }
@@ -72,11 +75,14 @@ struct TrackSurvey {
         coded.finish()
         let isVariable = needsTimes ? coded.isVariable : timing.isVariable
 
-        survey.isDamaged = beginning.isDamaged
+        let samples = index == nil ? SampleCheck.Findings() : try SampleCheck.spread(demuxer, video, source)
+        survey.isDamaged = beginning.isDamaged || samples.hasHoles
+        // A fragmented recording that stops is complete up to there; an index names samples that were once written.
+        let missing = kept.reduce(0) { $0 + missingFromEnd(demuxer, stream: $1, size: demuxer.fileSize) }
         survey.isCut =
-            missingFromEnd(demuxer, stream: video.index, size: demuxer.fileSize)
-            + (audio.map { missingFromEnd(demuxer, stream: $0.index, size: demuxer.fileSize) } ?? 0) > 0
+            index != nil && (missing > 0 || samples.endIsMissing)
             || video.codec == "dvvideo" && beginning.packetBytes > demuxer.fileSize
+        survey.endsEarly = !survey.isCut && missing > 0
         // AVCHD and others hand out fields: two packets of half a frame each.
         let isByField = index == nil && beginning.isInterlaced && isField(video, timing)
         survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames

@@ -50,7 +50,7 @@ final class EncodeRun {
     static func open(
         _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan,
         encode: TranscodePlan.Encode,
-        _ settings: TranscodeSettings, _ limits: MediaLimits, sink: any OutputSink
+        _ settings: TranscodeSettings, _ limits: MediaLimits, sink: any OutputSink, opened: [OutputName: Int32]
     ) throws(Failure) -> EncodeRun {
         let decoder = try Decoder.open(
             demuxer, stream: video.stream, threads: settings.threads, pixelCountMax: limits.pixelCountMax)
@@ -63,7 +63,7 @@ final class EncodeRun {
         demuxer.keepOnly(Set([video.stream] + (encode.sound.map { [$0.stream] } ?? [])))
         var writers: [(writer: RenditionWriter, descriptor: Int32)] = []
         for rendition in encode.renditions {
-            let descriptor = try sink.open(rendition.name)
+            let descriptor = if let known = opened[rendition.name] { known } else { try sink.open(rendition.name) }
             let writer = try RenditionWriter.open(
                 rendition, of: encode, settings: settings, descriptor: descriptor, bytesMax: limits.outputBytesMax,
                 sound: sound)
@@ -170,7 +170,7 @@ final class EncodeRun {
                 descriptor,
                 OutputCheck.Expected(
                     width: rendition.width, height: rendition.height, frames: writer.frames, end: writer.end,
-                    hasSound: sound != nil))
+                    hasSound: hasSound))
             try sink.seal(
                 rendition.name, role: .rendition, contentType: "video/mp4", width: rendition.width,
                 height: rendition.height,
@@ -188,13 +188,18 @@ final class EncodeRun {
             frames: first?.frames, warnings: warnings)
     }
 
+    /// A track without one frame is left out of the file by the muxer.
+    private var hasSound: Bool { sound.map { $0.packets > 0 } ?? false }
+
     private var warnings: [MediaWarning] {
         var warnings = survey.warnings
         let isKnown = warnings.contains { $0.code == "damaged-frames" }
-        if damaged > 0, !isKnown {
+        if damaged > 0 || survey.isDamaged, !isKnown {
             warnings.append(MediaWarning("damaged-frames", "Some pictures are damaged in the source."))
         }
-        if let sound, sound.damagedPackets > 0 {
+        if sound != nil, !hasSound {
+            warnings.append(MediaWarning("audio-track-skipped", "Nothing of the sound track decodes; it is left out."))
+        } else if let sound, sound.damagedPackets > 0 {
             warnings.append(MediaWarning("damaged-sound", "Some of the sound is damaged in the source."))
         }
         return warnings

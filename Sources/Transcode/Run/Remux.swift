@@ -3,18 +3,20 @@ import Vocabulary
 
 /// Copies a conforming source's picture and sound into a new MP4 with its index in front. Nothing is decoded.
 enum Remux {
+    /// - Returns: false when a sample turned out to be a hole; what was written so far is worthless then.
     static func run(
-        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, name: OutputName,
+        _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan,
+        into descriptor: Int32,
         limits: MediaLimits,
         sink: any OutputSink
-    ) throws(Failure) {
-        let descriptor = try sink.open(name)
+    ) throws(Failure) -> Bool {
         let muxer = try Muxer.mp4(descriptor, bytesMax: limits.outputBytesMax)
         let kept = [video.stream] + (survey.tracks.audio.map { [$0.index] } ?? [])
         demuxer.keepOnly(Set(kept))
         var targets: [Int: Int] = [:]
         for index in kept { targets[index] = try muxer.addStream(copying: index, of: demuxer) }
         let timeBases = demuxer.streams.map(\.timeBase)
+        let nalLengthSize = demuxer.stream(video.stream).nalLengthSize
         try muxer.writeHeader()
         let packet = try Packet.allocate()
         var frames = 0
@@ -25,6 +27,10 @@ enum Remux {
             }
             let timeBase = timeBases[packet.stream]
             if packet.stream == video.stream {
+                let isPlausible = packet.withBytes {
+                    SampleCheck.isPlausible($0, nalLengthSize: nalLengthSize, isUncompressed: false)
+                }
+                guard isPlausible else { return false }
                 frames += 1
                 let place = plan.duration > 0 ? timeBase.seconds(packet.dts ?? 0) / plan.duration : 0
                 try sink.progress(MediaProgress(fraction: min(max(place, 0), 1), frames: frames))
@@ -37,8 +43,6 @@ enum Remux {
             OutputCheck.Expected(
                 width: video.width, height: video.height, frames: frames, end: video.end - min(video.start, 0),
                 hasSound: survey.tracks.audio != nil))
-        try sink.seal(
-            name, role: .rendition, contentType: "video/mp4", width: video.width, height: video.height,
-            duration: survey.duration)
+        return true
     }
 }

@@ -17,7 +17,8 @@ final class SoundEncoder {
     /// Where the next frame should begin, in samples of the source; for frames without a time.
     private var expected: Int64 = 0
     private(set) var damagedPackets = 0
-    private(set) var frames = 0
+    /// Encoded.
+    private(set) var packets = 0
 
     private init(
         encoder: consuming Encoder, decoder: consuming Decoder, plan: TranscodePlan.Sound, codec: String?,
@@ -86,7 +87,6 @@ final class SoundEncoder {
             case .frame:
                 defer { frame.unreference() }
                 guard frame.sampleRate > 0, frame.samples > 0, frame.channels > 0 else { continue }
-                frames += 1
                 try filter(write)
             }
         }
@@ -126,6 +126,7 @@ final class SoundEncoder {
 
     private func drainEncoder(_ write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
         while try encoder.receive(into: packet) {
+            packets += 1
             try write(packet)
             packet.unreference()
         }

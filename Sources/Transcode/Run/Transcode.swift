@@ -1,4 +1,5 @@
 import FFmpeg
+import Glibc
 public import Vocabulary
 
 /// Makes a video's renditions and poster from one decode.
@@ -23,38 +24,83 @@ public enum Transcode {
         }
         try DecodeBudget.admit(video, limits: limits)
         let plan = TranscodePlan(survey, video, settings: settings)
-        let demuxer = try Demuxer.open(input)
+        let making = Making(input: input, settings: settings, limits: limits, sink: sink)
         switch plan.work {
-        case .copy(let name):
-            try Remux.run(demuxer, survey, video, plan: plan, name: name, limits: limits, sink: sink)
-            try poster(input, video, plan, settings, limits, sink)
-            return TranscodeReport(
-                outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration,
-                frames: video.frames,
-                warnings: survey.warnings)
+        case .copy(let name): return try making.copy(name, survey, video, plan)
+        case .encode(let encode): return try making.encode(encode, survey, video, plan, opened: [:])
         case .nothing:
-            try poster(input, video, plan, settings, limits, sink)
+            try making.poster(video, plan)
             return TranscodeReport(outcome: .encoded, duration: survey.duration, segments: 0, warnings: survey.warnings)
-        case .encode(let encode):
-            let run = try EncodeRun.open(
-                demuxer, survey, video, plan: plan, encode: encode, settings, limits, sink: sink)
-            return try run.run(demuxer)
+        }
+    }
+}
+
+/// What every way of making outputs works with.
+private struct Making {
+    let input: Int32
+    let settings: TranscodeSettings
+    let limits: MediaLimits
+    let sink: any OutputSink
+
+    func copy(_ name: OutputName, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan) throws(Failure)
+        -> TranscodeReport
+    {
+        let descriptor = try sink.open(name)
+        guard try isCopied(to: descriptor, survey, video, plan) else {
+            // The container promised more than the samples keep. The encoder mends what can be mended.
+            guard ftruncate(descriptor, 0) == 0 else {
+                throw Failure(
+                    .ioError, "The output could not be written; check the disk.", detail: "ftruncate: \(errno)")
+            }
+            var survey = survey
+            survey.isDamaged = true
+            let plan = TranscodePlan(survey, video, settings: settings)
+            guard case .encode(let encode) = plan.work else { preconditionFailure("a damaged source is never copied") }
+            return try self.encode(encode, survey, video, plan, opened: [name: descriptor])
+        }
+        try sink.seal(
+            name, role: .rendition, contentType: "video/mp4", width: video.width, height: video.height,
+            duration: survey.duration)
+        try poster(video, plan)
+        return TranscodeReport(
+            outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration,
+            frames: video.frames,
+            warnings: survey.warnings)
+    }
+
+    private func isCopied(
+        to descriptor: Int32, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan
+    ) throws(Failure) -> Bool {
+        let demuxer = try Demuxer.open(input)
+        do {
+            return try Remux.run(demuxer, survey, video, plan: plan, into: descriptor, limits: limits, sink: sink)
+        } catch {
+            switch error.code {
+            case .outputInvalid, .corrupt, .internalError: return false
+            default: throw error
+            }
         }
     }
 
-    private static func poster(
-        _ input: Int32, _ video: VideoFacts, _ plan: TranscodePlan, _ settings: TranscodeSettings,
-        _ limits: MediaLimits,
-        _ sink: any OutputSink
-    ) throws(Failure) {
+    func encode(
+        _ encode: TranscodePlan.Encode, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan,
+        opened: [OutputName: Int32]
+    ) throws(Failure) -> TranscodeReport {
+        let demuxer = try Demuxer.open(input)
+        let run = try EncodeRun.open(
+            demuxer, survey, video, plan: plan, encode: encode, settings, limits, sink: sink, opened: opened)
+        return try run.run(demuxer)
+    }
+
+    func poster(_ video: VideoFacts, _ plan: TranscodePlan) throws(Failure) {
         guard let size = plan.posterSize else { return }
         let demuxer = try Demuxer.open(input)
         let frame = try Frame.allocate()
         guard try StillSearch.best(input, demuxer, video: video, limits: limits, into: frame) else { return }
         _ = try StillRenderer.write(
             frame, of: video, longSide: size, quality: EncodeRun.posterQuality, threads: settings.threads,
-            name: .poster, role: .poster,
-            sink: sink)
+            name: .poster,
+            role: .poster, sink: sink)
     }
 }
 

@@ -1,0 +1,168 @@
+import FFmpeg
+import Testing
+import Vocabulary
+
+@testable import Transcode
+
+@Suite struct CaptureMetadataTests {
+    @Test(
+        arguments: [
+            ("2023-09-22T18:34:05+0200", "2023-09-22T18:34:05+02:00"),
+            ("2016-05-31T17:01:35.000000Z", "2016-05-31T17:01:35Z"),
+            ("2010:02:16 21:36:28", "2010-02-16T21:36:28"), ("1970-01-01T00:00:00.000000Z", nil),
+            ("1904-01-01T00:00:00.000000Z", nil),
+            ("2020-08-28", nil), ("2020-13-28T00:00:00Z", nil), ("garbage of nineteen", nil),
+        ] as [(String, String?)])
+    func timesBecomeISO8601AndUnsetOnesNothing(_ text: String, _ expected: String?) {
+        #expect(CaptureTime.normalized(text) == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("+52.4597+013.3220+051.178/", [52.4597, 13.3220]), ("+40.680-074.500/", [40.68, -74.5]),
+            ("+00.0000+000.0000/", nil),
+            ("+4012.22-07500.25/", [40.20366, -75.00416]), ("nonsense", nil), ("+95.0+010.0/", nil),
+        ] as [(String, [Double]?)])
+    func positionsAreReadAndZeroByZeroIsNone(_ text: String, _ expected: [Double]?) throws {
+        let found = CaptureMetadata.location(text)
+        guard let expected else {
+            #expect(found == nil)
+            return
+        }
+        let position = try #require(found)
+        #expect(abs(position[0] - expected[0]) < 0.0001 && abs(position[1] - expected[1]) < 0.0001)
+    }
+
+    @Test func theCamerasOwnClockComesBeforeTheMuxers() {
+        let metadata = CaptureMetadata(
+            container: [
+                "creation_time": "2023-09-22T16:34:05.000000Z",
+                "com.apple.quicktime.creationdate": "2023-09-22T18:34:05+0200",
+                "com.apple.quicktime.make": "Apple", "com.apple.quicktime.model": "iPhone 6",
+            ], video: [:])
+        #expect(metadata.takenAt == "2023-09-22T18:34:05+02:00")
+        #expect(metadata.takenAtSource == "com.apple.quicktime.creationdate")
+        #expect(metadata.camera == "Apple iPhone 6")
+    }
+
+    @Test func aModelThatNamesItsMakerIsNotPrefixedAgain() {
+        #expect(CaptureMetadata.camera(make: "Canon", model: "Canon EOS R5") == "Canon EOS R5")
+    }
+
+    @Test func aCamcordersRecordIsFoundInsideTheCodedVideo() throws {
+        let uuid: [UInt8] = [
+            0x17, 0xEE, 0x8C, 0x60, 0xF8, 0x4D, 0x11, 0xD9, 0x8C, 0xD6, 0x08, 0x00, 0x20, 0x0C, 0x9A, 0x66,
+        ]
+        var packet: [UInt8] = [0, 0, 0, 1, 6, 5, 60] + uuid + Array("MDPM".utf8) + [3]
+        packet += [0x18, 0x44, 0x20, 0x19, 0x04] + [0x19, 0x24, 0x22, 0x24, 0x00] + [0xE0, 0x01, 0x08, 0x00, 0x00]
+        packet += [UInt8](repeating: 0x80, count: 20)
+        let record = try #require(CameraRecords.avchd(packet))
+        #expect(record.takenAt == "2019-04-24T22:24:00+02:00")
+        #expect(record.camera == "Sony")
+    }
+}
+
+@Suite struct TimingSurveyTests {
+    private func survey(_ times: [Int64]) -> TimingSurvey {
+        var survey = TimingSurvey()
+        for time in times { survey.add(time, duration: 10) }
+        survey.finish()
+        return survey
+    }
+
+    @Test func reorderedFramesOfAConstantRateAreConstant() {
+        let survey = survey([0, 40, 20, 10, 30, 80, 60, 50, 70])
+        #expect(!survey.isVariable)
+        #expect(survey.frames == 9 && survey.first == 0 && survey.last == 80 && survey.end == 90)
+    }
+    @Test func oneDroppedFrameMakesTheRateVariable() { #expect(survey([0, 10, 20, 40, 50]).isVariable) }
+    @Test func roundingToMillisecondsIsNoVariation() { #expect(!survey([0, 33, 67, 100, 133, 167]).isVariable) }
+    @Test func aSingleFrameHasNoRate() { #expect(!survey([5]).isVariable) }
+}
+
+@Suite struct DeclaredLengthTests {
+    private let matroska: [UInt8] = [
+        0x1A, 0x45, 0xDF, 0xA3, 0x80, 0x18, 0x53, 0x80, 0x67, 0x01, 0, 0, 0, 0, 0, 0x10, 0x00,
+    ]
+
+    @Test func aSegmentLongerThanTheFileIsCut() {
+        #expect(DeclaredLength.bytes(.matroska, head: matroska) == 4113)
+        #expect(DeclaredLength.isCut(.matroska, head: matroska, size: 507))
+        #expect(!DeclaredLength.isCut(.matroska, head: matroska, size: 4113))
+    }
+    @Test func anUnknownLengthIsNoClaim() {
+        var live = matroska
+        live.replaceSubrange(9..., with: [0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+        #expect(DeclaredLength.bytes(.matroska, head: live) == nil)
+        #expect(
+            DeclaredLength.bytes(.wav, head: Array("RIFF".utf8) + [0xFF, 0xFF, 0xFF, 0xFF] + Array("WAVE".utf8)) == nil)
+    }
+    @Test func aRIFFSaysItsLengthLittleEndian() {
+        #expect(DeclaredLength.bytes(.avi, head: Array("RIFF".utf8) + [0, 1, 0, 0] + Array("AVI ".utf8)) == 264)
+    }
+}
+
+@Suite struct OpenVerdictTests {
+    private func outline(_ boxes: [(String, UInt32)], tail: Int = 0) throws -> ISOBoxes {
+        var bytes: [UInt8] = []
+        for (type, size) in boxes {
+            bytes += (0..<4).reversed().map { UInt8(truncatingIfNeeded: size >> (8 * $0)) } + Array(type.utf8)
+            bytes += [UInt8](repeating: 1, count: min(max(0, Int(size) - 8), 64))
+        }
+        let file = try TemporaryFile(bytes + [UInt8](repeating: 0, count: tail))
+        return try file.use { try ISOBoxes.read(SourceBytes($0)) }
+    }
+    private func code(_ boxes: ISOBoxes?, _ format: MediaFormat? = .isoMedia, isCut: Bool = false) -> FailureCode {
+        OpenVerdict.reason(format: format, boxes: boxes, isCut: isCut).code
+    }
+
+    @Test func aRecordingThatWasNeverFinishedIsTruncated() throws {
+        #expect(code(try outline([("ftyp", 20), ("free", 8), ("mdat", 5000)])) == .truncated)
+    }
+    @Test func aBoxThatCannotBeIsCorrupt() throws {
+        #expect(code(try outline([("ftyp", 20), ("free", 3)])) == .corrupt)
+        #expect(code(try outline([("ftyp", 20)], tail: 64)) == .corrupt)
+    }
+    @Test func aWholeIndexThatDoesNotOpenIsCorrupt() throws {
+        #expect(code(try outline([("ftyp", 20), ("moov", 40), ("mdat", 40)])) == .corrupt)
+    }
+    @Test func aProtectedIndexIsEncryptedBeforeAnythingElse() throws {
+        var boxes = try outline([("ftyp", 20), ("moov", 40)])
+        boxes.isProtected = true
+        #expect(code(boxes) == .encrypted)
+    }
+    @Test func unknownBytesAreNotMedia() { #expect(code(nil, nil) == .notMedia) }
+    @Test func aShortMatroskaIsTruncated() {
+        #expect(code(nil, .matroska, isCut: true) == .truncated)
+        #expect(code(nil, .matroska) == .corrupt)
+    }
+}
+
+@Suite struct SampleTests {
+    @Test func aSampleOfWholeNALUnitsIsPlausibleAndAHoleIsNot() {
+        func check(_ bytes: [UInt8]) -> Bool {
+            bytes.withUnsafeBytes { SampleCheck.isPlausible($0, nalLengthSize: 4, isUncompressed: false) }
+        }
+        #expect(check([0, 0, 0, 2, 0x65, 1, 0, 0, 0, 1, 0x41]))
+        #expect(!check([0, 0, 0, 9, 0x65, 1]))
+        #expect(!check([UInt8](repeating: 0, count: 100)))
+        #expect(!check([0, 0, 0, 1, 0x80]))
+    }
+
+    @Test func amrSamplesAreSplitByTheModeOfEachFrame() {
+        let frame = { (mode: UInt8, bytes: Int) in [mode << 3] + [UInt8](repeating: 0x55, count: bytes - 1) }
+        #expect(AMRFrames.sizes(frame(5, 21) + frame(0, 13) + frame(8, 6), codec: "amr_nb") == [21, 13, 6])
+        #expect(AMRFrames.sizes(frame(7, 32), codec: "amr_nb") == nil)
+        #expect(AMRFrames.sizes(frame(7, 32) + [7 << 3], codec: "amr_nb") == nil)
+        #expect(AMRFrames.sizes(frame(0, 18) + frame(8, 61), codec: "amr_wb") == [18, 61])
+        #expect(AMRFrames.sizes(frame(5, 21) + frame(5, 21), codec: "aac") == nil)
+    }
+
+    @Test func theBlankingLinesOfD10AreNotPicture() {
+        let area = ActiveArea(codec: "mpeg2video", width: 720, height: 608, sampleAspect: Rational(152, 135))
+        #expect(
+            area == ActiveArea(codec: nil, width: 720, height: 576, sampleAspect: Rational(16, 15))
+                || area.cropTop == 32)
+        #expect(area.height == 576 && area.cropTop == 32 && area.sampleAspect == Rational(16, 15))
+    }
+}
