@@ -90,11 +90,8 @@ struct StatusLine: Decodable, Equatable {
     var reason: Reason?
     var outputs: [Rendition]
 
-    static func read(_ environment: [String: String]) throws -> [StatusLine] {
-        let ended = try Programs.run(["status", "--json"], environment)
-        #expect(ended.status == 0, "\(ended.errors)")
-        return try ended.output.split(separator: "\n").map {
-            try JSONDecoder().decode(StatusLine.self, from: Data($0.utf8))
-        }
+    /// From the lines of `status --json` or `ingest --json`.
+    static func read(_ output: String) throws -> [StatusLine] {
+        try output.split(separator: "\n").map { try JSONDecoder().decode(StatusLine.self, from: Data($0.utf8)) }
     }
 }
