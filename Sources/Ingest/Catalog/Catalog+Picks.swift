@@ -91,7 +91,7 @@ extension Catalog {
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
             WHERE file.role = 'original' AND file.bytes = ?1 AND item.shoot = ?2 AND file.sha256 IS NOT NULL
                 AND (upload.confirmed_sha256 = file.sha256 OR item.state = 'rejected')
-            ORDER BY item.created
+            ORDER BY item.rowid
             """, [SQLValue(bytes), SQLValue(shoot)])
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
