@@ -77,8 +77,15 @@ let package = Package(
         module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
         module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
 
-        program("rushes", uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
+        program(
+            "rushes",
+            uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
         program("rushes-media", uses: ["Vocabulary", "Files", "Processes", "Transcode", "Thumbs"]),
+
+        // A bad network for tests.
+        .target(
+            name: "LossyTransport", dependencies: ["Ingest", "Curl", "Vocabulary"], path: "Tests/LossyTransport",
+            swiftSettings: house),
 
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
@@ -98,6 +105,7 @@ let package = Package(
         tests(
             "PipelineTests",
             uses: [
+                "LossyTransport", "HTTPServer",
                 "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
                 "rushes-media",
             ]),

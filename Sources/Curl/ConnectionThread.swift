@@ -69,7 +69,9 @@ final class ConnectionThread: Sendable {
     }
 
     private func start(_ transfer: Transfer, _ active: inout [UnsafeMutableRawPointer: Transfer]) {
-        if transfer.isCancelled.load(ordering: .relaxed) { return transfer.end(.failure(Failure(.cancelled, "Stopped."))) }
+        if transfer.isCancelled.load(ordering: .relaxed) {
+            return transfer.end(.failure(Failure(.cancelled, "Stopped.")))
+        }
         do throws(Failure) {
             let easy = try transfer.prepare()
             guard curl_multi_add_handle(multi, easy) == CURLM_OK else {

@@ -1,6 +1,8 @@
 /// One HTTP request.
 public struct HTTPRequest: Sendable {
-    public enum Method: String, Sendable { case get = "GET", head = "HEAD", put = "PUT", post = "POST", delete = "DELETE" }
+    public enum Method: String, Sendable {
+        case get = "GET", head = "HEAD", put = "PUT", post = "POST", delete = "DELETE"
+    }
 
     public enum Body: Sendable {
         case none

@@ -138,7 +138,8 @@ final class Transfer: @unchecked Sendable {
             guard got > 0 else {
                 fault = Failure(
                     .stagingDamaged, "A file that was being sent has become shorter or unreadable: pick it again.",
-                    detail: "pread \(path) at \(offset + position): \(got < 0 ? String(cString: strerror(errno)) : "end")")
+                    detail:
+                        "pread \(path) at \(offset + position): \(got < 0 ? String(cString: strerror(errno)) : "end")")
                 return Int(CURL_READFUNC_ABORT)
             }
             position += got

@@ -102,7 +102,8 @@ extension Files {
         let name = path.description
         let opened = OpenFile(
             owning: try checked(
-                "open for reading", name, path.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }), path: name)
+                "open for reading", name, path.withCString { open($0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }), path: name
+        )
         // Some network file systems refuse to sync a folder; they promise nothing then, and there is no more to do.
         if fsync(opened.descriptor) != 0, errno != EINVAL, errno != ENOTSUP {
             throw FileFault.failure(errno, "fsync", name)

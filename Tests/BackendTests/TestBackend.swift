@@ -37,13 +37,15 @@ final class TestBackend: Sendable {
     /// - Parameter scratch: of an earlier backend that was stopped.
     init(
         scratch: ScratchFolder? = nil, media: MediaWork = .photos, policy: RetryPolicy = RetryPolicy(firstDelay: 0),
-        listen: ListenAddress? = nil, lifetimes: BackendSettings.Lifetimes = BackendSettings.Lifetimes()
+        listen: ListenAddress? = nil, lifetimes: BackendSettings.Lifetimes = BackendSettings.Lifetimes(),
+        idleTimeout: Int = 75
     ) async throws {
         let folder = try scratch ?? ScratchFolder()
         self.scratch = folder
         let settings = BackendSettings(
             dataFolder: folder.path + "/data", listen: listen ?? .unix(path: folder.path + "/s"),
-            media: MediaJobs(MediaSettings(workerPath: "/nonexistent")), lifetimes: lifetimes, clock: clock.read)
+            media: MediaJobs(MediaSettings(workerPath: "/nonexistent")), lifetimes: lifetimes,
+            bounds: HTTPBounds(idleTimeout: idleTimeout), clock: clock.read)
         var processing = ProcessingLoop.Settings()
         processing.policy = policy
         processing.idle = 0.02
@@ -93,6 +95,7 @@ struct TestFile: Sendable {
     var item: ItemID
     var role = FileRole.original
     var name = "original"
+    var filename = "IMG_1.JPG"
     var bytes: [UInt8]
     var partSize = PartLimits.bytesRange.lowerBound
     var sha256: SHA256Digest { Digest.sha256(bytes) }
@@ -114,7 +117,7 @@ struct TestFile: Sendable {
     }
     var open: OpenUploadRequest {
         OpenUploadRequest(
-            uploadID: upload, itemID: item, role: role, name: name, filename: "IMG_1.JPG", contentType: "image/jpeg",
+            uploadID: upload, itemID: item, role: role, name: name, filename: filename, contentType: "image/jpeg",
             sizeBytes: bytes.count, partSize: partSize, sha256: sha256, shoot: "wedding",
             parts: Array(parts.prefix(PartLimits.firstURLsMax)))
     }
@@ -146,7 +149,7 @@ extension TestClient {
     }
 
     func upload(_ file: TestFile) async throws {
-        _ = try await open(file)
+        guard try await open(file).state == .open else { return }
         try await sendParts(file)
         let answer = try await send("POST", "/v1/uploads/\(file.upload)/complete", file.complete())
         #expect(answer.status == 200)

@@ -50,6 +50,38 @@ struct TestClient: Sendable {
         }
     }
 
+    /// Sends the bytes and hangs up without waiting for an answer.
+    func abandon(_ bytes: Data) async throws {
+        let address = address
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            DispatchQueue(label: "test.client").async { @Sendable in
+                continuation.resume(
+                    with: Result {
+                        let descriptor = try Self.connected(address)
+                        _ = bytes.withUnsafeBytes {
+                            Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                        }
+                        close(descriptor)
+                    })
+            }
+        }
+    }
+
+    /// The file of a socket whose server was killed.
+    static func leaveStaleSocket(_ path: String) throws {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard result == 0 else { throw ConnectionFault(call: "bind") }
+    }
+
     struct ConnectionFault: Error { var call: String }
 
     private static func talk(_ address: ListenAddress, _ bytes: Data) throws -> Data {

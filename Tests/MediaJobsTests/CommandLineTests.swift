@@ -87,6 +87,8 @@ import Testing
             "thumb", "--json", "--size", "64", fixtures + "/exif-orientation-6.jpg", "out.jpg", in: folder)
         #expect(ended.status == 0)
         #expect(ended.object?["height"] as? Int == 64)
+        let mode = try FileManager.default.attributesOfItem(atPath: folder + "/out.jpg")[.posixPermissions] as? Int
+        #expect(mode.map { $0 & 0o400 } == 0o400 && mode.map { $0 & 0o111 } == 0)
         #expect(try Files.names(in: folder) == ["out.jpg"])
         try FileManager.default.removeItem(atPath: folder)
     }
@@ -98,6 +100,28 @@ import Testing
         #expect(ended.reason == "empty")
         #expect(try Files.names(in: folder).isEmpty)
         try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func aVideoAndItsPosterAppearTogether() throws {
+        let folder = try Bench.makeFolder()
+        let ended = try CommandLineRun.run(
+            "transcode", "--json", "--preset", "ultrafast", "--poster", "p.jpg", fixtures + "/hlg-10-bit.mov",
+            "out.mp4", in: folder)
+        #expect(ended.status == 0)
+        #expect(ended.object?["outcome"] as? String == "encoded")
+        #expect(try Files.names(in: folder) == ["out.mp4", "p.jpg"])
+        let again = try CommandLineRun.run("transcode", "--json", "out.mp4", "copy.mp4", in: folder)
+        #expect(again.object?["outcome"] as? String == "remuxed")
+        try FileManager.default.removeItem(atPath: folder)
+    }
+
+    @Test func aPictureAndASoundHaveNoVideo() throws {
+        for name in ["picture.png", "recorder.wav"] {
+            let ended = try CommandLineRun.run("transcode", "--json", fixtures + "/" + name, "/tmp/never-written.mp4")
+            #expect(ended.status == 4)
+            #expect(ended.reason == "no-video")
+        }
+        #expect(try Files.facts("/tmp/never-written.mp4") == nil)
     }
 
     @Test func theSourceIsNeverReplaced() throws {

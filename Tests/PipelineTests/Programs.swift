@@ -46,7 +46,7 @@ enum Programs {
             var clean = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("RUSHES_") }
             clean["SWIFT_BACKTRACE"] = "enable=no"
             process.environment = clean.merging(environment) { $1 }
-            FileManager.default.createFile(atPath: errors.path, contents: nil)
+            _ = FileManager.default.createFile(atPath: errors.path, contents: nil)
             process.standardOutput = output
             process.standardError = try FileHandle(forWritingTo: errors)
             process.standardInput = FileHandle.nullDevice
@@ -88,9 +88,7 @@ struct StatusLine: Decodable, Equatable {
     var name: String
     var state: String
     var reason: Reason?
-    var bytes: Int
-    var confirmed_bytes: Int
-    var outputs: [String]
+    var outputs: [Rendition]
 
     static func read(_ environment: [String: String]) throws -> [StatusLine] {
         let ended = try Programs.run(["status", "--json"], environment)

@@ -1,4 +1,5 @@
 import Files
+import Glibc
 import MediaJobs
 import Vocabulary
 
@@ -27,5 +28,11 @@ enum OutputPath {
         if let given = try Files.facts(source), given.device == old.device, given.inode == old.inode {
             throw Failure(.usage, "“\(path)” is the source itself: give another name.")
         }
+    }
+    /// What Rushes writes is for this user only; what a person asked for by name has the permissions that their other files have.
+    static func share(_ path: String) {
+        let mask = umask(0)
+        umask(mask)
+        chmod(path, 0o666 & ~mask)
     }
 }

@@ -110,12 +110,16 @@ extension MediaFacts {
         if interlaced == true { parts.append("interlaced") }
         if let hdr { parts.append("HDR (\(hdr))") }
         for track in audio {
-            parts.append("sound \(track.codec ?? "unknown"), \(track.layout ?? "\(track.channels) channels")")
+            let layout = track.layout ?? (track.channels == 1 ? "mono" : "\(track.channels) channels")
+            parts.append("sound \(track.codec ?? "unknown"), \(layout)")
         }
         if kind == .video, audio.isEmpty { parts.append("no sound") }
         if let takenAt { parts.append("taken \(takenAt)") }
         if let camera { parts.append(camera) }
-        if let gps, gps.count == 2 { parts.append("at \(gps[0]), \(gps[1])") }
+        if let gps, gps.count == 2 {
+            // A fifth decimal is about a metre.
+            parts.append("at " + gps.map { "\(($0 * 100_000).rounded() / 100_000)" }.joined(separator: ", "))
+        }
         return parts.joined(separator: ", ")
     }
 }

@@ -1,5 +1,4 @@
 import Backend
-import Foundation
 import HTTPServer
 import MediaJobs
 import Vocabulary
@@ -14,8 +13,9 @@ extension Verb {
             """,
         options: [.listen, .data, .memory]
     ) { arguments async throws(Failure) in
-        let folder = arguments[.data] ?? Self.standardDataFolder(ProcessInfo.processInfo.environment)
-        guard let address = ListenAddress(arguments[.listen] ?? "unix:\(folder)/\(Self.socketName)") else {
+        let configuration = try Configuration.current()
+        let folder = arguments[.data] ?? configuration.backendFolder
+        guard let address = ListenAddress(arguments[.listen] ?? "unix:\(Configuration.socket(of: folder))") else {
             throw Failure(.usage, "--listen takes ADDR:PORT or unix:PATH.")
         }
         let media = MediaJobs(try arguments.mediaSettings())
@@ -26,15 +26,6 @@ extension Verb {
         await backend.stop()
         await media.shutDown()
         return .done
-    }
-
-    private static let socketName = "backend.sock"
-
-    /// `backend` in the folder of Rushes: `$RUSHES_HOME`, else `$XDG_DATA_HOME/rushes`, else `~/.local/share/rushes`.
-    private static func standardDataFolder(_ environment: [String: String]) -> String {
-        func set(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
-        let data = set("XDG_DATA_HOME") ?? (set("HOME") ?? NSHomeDirectory()) + "/.local/share"
-        return (set("RUSHES_HOME") ?? data + "/rushes") + "/backend"
     }
 }
 

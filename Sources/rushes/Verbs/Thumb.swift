@@ -25,6 +25,7 @@ extension Verb {
             Output.say("\(source): \(reason.message)")
             return .rejected
         }
+        OutputPath.share(target)
         for warning in report.warnings { Output.say("\(source): \(warning.message)") }
         if arguments.has(.json) {
             try Output.json(report)

@@ -40,9 +40,10 @@ extension Verb {
 
         let progress = ProgressLine(source)
         defer { progress.end() }
-        let (report, _) = try await MediaJobs(settings).transcode(
+        let (report, files) = try await MediaJobs(settings).transcode(
             source, name: source, settings: wanted, to: paths, progress: { progress.show($0) })
         progress.end()
+        for file in files { OutputPath.share(file.path) }
         for warning in report.warnings { Output.say("\(source): \(warning.message)") }
         if arguments.has(.json) { try Output.json(report) }
         if let reason = report.reason {

@@ -1,0 +1,151 @@
+import Files
+import SQLite
+import Vocabulary
+
+/// From the pick to bytes in staging.
+extension Catalog {
+    /// An item to be, with its given files.
+    struct NewItem: Sendable {
+        var id: ItemID
+        var shoot: String
+        var name: String
+        var source: WalkedFile
+        var isMoved: Bool
+        var prepare: PrepareMode
+        var title, caption, place: String?
+        var files: [FileRow]
+        /// Milliseconds since 1970.
+        var created: Int64
+    }
+
+    /// Writes the intent: from here on the items exist, whatever happens.
+    /// - Parameters:
+    ///   - again: finished items that are to be tried once more.
+    ///   - since: when the picks were compared with the catalog, in milliseconds since 1970.
+    /// - Returns: for a pick that another process has enrolled meanwhile, the item that stands for it.
+    func picked(_ items: [NewItem], again: [ItemID], since: Int64) async throws(Failure) -> [ItemID: ItemID] {
+        try await database.write("catalog.picked") { database throws(Failure) in
+            var joined: [ItemID: ItemID] = [:]
+            for item in items {
+                let same = try database.row(
+                    """
+                    SELECT id FROM item WHERE source = ?1 AND shoot = ?2 AND source_size = ?3 AND source_modified = ?4
+                        AND (state IN (\(Self.unfinishedStates)) OR created >= ?5)
+                    """,
+                    [
+                        .blob(item.source.path.bytes), SQLValue(item.shoot), SQLValue(item.source.size),
+                        SQLValue(item.source.modified), SQLValue(since),
+                    ])
+                if let same {
+                    joined[item.id] = try same.required(0, as: ItemID.self)
+                    continue
+                }
+                try database.insert(item)
+            }
+            for id in again { try database.startAgain(id) }
+            return joined
+        }
+    }
+
+    /// The bytes are in staging, whole and durable. The last of the given files makes the item staged.
+    func staged(_ file: FileRow, of item: ItemRow) async throws(Failure) {
+        try await database.write("catalog.staged") { database throws(Failure) -> Void in
+            try database.run(
+                """
+                UPDATE file SET state = 'staged', bytes = ?4, sha256 = ?5, ends = ?6, source_size = ?7,
+                    source_modified = ?8, source_removed = ?9 WHERE item = ?1 AND role = ?2 AND name = ?3
+                """,
+                [
+                    SQLValue(file.item), SQLValue(file.role), SQLValue(file.name), SQLValue(file.bytes),
+                    SQLValue(file.sha256), SQLValue(file.ends), SQLValue(file.sourceSize),
+                    SQLValue(file.sourceModified), SQLValue(file.isSourceRemoved),
+                ])
+            let wanted = try database.row(
+                "SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
+            if wanted?.int(0) == 0 {
+                _ = try database.advance(item.id, generation: item.generation, to: .staged)
+            }
+        }
+    }
+
+    /// The move is finished: the source is gone.
+    func sourceRemoved(_ file: FileRow) async throws(Failure) {
+        try await database.write("catalog.sourceRemoved") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE file SET source_removed = 1 WHERE item = ?1 AND role = ?2 AND name = ?3",
+                [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+        }
+    }
+
+    // MARK: Picked before?
+
+    func picks(of source: RawPath, shoot: String) async throws(Failure) -> [ItemRow] {
+        try await items("source = ?1 AND shoot = ?2", [.blob(source.bytes), SQLValue(shoot)])
+    }
+
+    /// Finished items of so many bytes: their bytes are confirmed at the backend, or they were refused for what they are.
+    func settled(bytes: Int, shoot: String) async throws(Failure) -> [(item: ItemRow, file: FileRow)] {
+        let ids = try await database.rows(
+            """
+            SELECT item.id FROM file JOIN item ON item.id = file.item
+                LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
+            WHERE file.role = 'original' AND file.bytes = ?1 AND item.shoot = ?2 AND file.sha256 IS NOT NULL
+                AND (upload.confirmed_sha256 = file.sha256 OR item.state = 'rejected')
+            ORDER BY item.created
+            """, [SQLValue(bytes), SQLValue(shoot)])
+        var found: [(ItemRow, FileRow)] = []
+        for row in ids {
+            let id = try row.required(0, as: ItemID.self)
+            guard let item = try await item(id),
+                let file = try await files(of: id).first(where: { $0.role == .original })
+            else { continue }
+            found.append((item, file))
+        }
+        return found
+    }
+}
+
+extension Database {
+    fileprivate func insert(_ item: Catalog.NewItem) throws(Failure) {
+        try run(
+            """
+            INSERT INTO item(id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption,
+                place, state, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12)
+            """,
+            [
+                SQLValue(item.id), SQLValue(item.shoot), SQLValue(item.name), .blob(item.source.path.bytes),
+                SQLValue(item.source.size), SQLValue(item.source.modified), SQLValue(item.isMoved),
+                SQLValue(item.prepare), SQLValue(item.title), SQLValue(item.caption), SQLValue(item.place),
+                SQLValue(item.created),
+            ])
+        for file in item.files { try insert(file) }
+    }
+
+    func insert(_ file: FileRow) throws(Failure) {
+        try run(
+            """
+            INSERT INTO file(item, role, name, source, source_size, source_modified, path, content_type, state, bytes,
+                sha256) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            """,
+            [
+                SQLValue(file.item), SQLValue(file.role), SQLValue(file.name),
+                file.source.map { .blob($0.bytes) } ?? .null, SQLValue(file.sourceSize), SQLValue(file.sourceModified),
+                SQLValue(file.path), SQLValue(file.contentType), SQLValue(file.state), SQLValue(file.bytes),
+                SQLValue(file.sha256),
+            ])
+    }
+
+    /// A new generation, from as far back as its files make necessary. What the backend holds already stays known.
+    func startAgain(_ id: ItemID) throws(Failure) {
+        try run(
+            """
+            UPDATE item SET generation = generation + 1, attempts = 0, waiting = NULL, reason_code = NULL,
+                reason_message = NULL, is_retryable = 0, intent = 'run',
+                state = CASE
+                    WHEN EXISTS(SELECT 1 FROM file WHERE file.item = item.id AND file.state = 'wanted') THEN 'picked'
+                    WHEN EXISTS(SELECT 1 FROM upload WHERE upload.item = item.id) THEN 'uploading'
+                    ELSE 'staged' END
+            WHERE id = ?1
+            """, [SQLValue(id)])
+    }
+}

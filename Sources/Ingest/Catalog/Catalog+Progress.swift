@@ -1,0 +1,190 @@
+import Files
+import SQLite
+import Vocabulary
+
+/// From staged bytes to the end. Every function takes the item's generation: what comes late from an older one changes nothing.
+extension Catalog {
+    /// What probing found. The verdict stands in the report.
+    func probed(_ item: ItemRow, _ report: ProbeReport?, contentType: String?) async throws(Failure) {
+        let text = try report.map { report throws(Failure) in try JSON.text(report) }
+        try await database.write("catalog.facts") { database throws(Failure) -> Void in
+            guard try database.advance(item.id, generation: item.generation, to: .preparing) else { return }
+            try database.run(
+                "UPDATE item SET kind = ?2, probe = ?3 WHERE id = ?1",
+                [SQLValue(item.id), SQLValue(report?.facts?.kind.rawValue), SQLValue(text)])
+            if let contentType {
+                try database.run(
+                    "UPDATE file SET content_type = ?2 WHERE item = ?1 AND role = 'original'",
+                    [SQLValue(item.id), SQLValue(contentType)])
+            }
+        }
+    }
+
+    /// All that will be sent, in one transaction: the item is never half planned.
+    func prepared(_ item: ItemRow, derived: [FileRow], uploads: [UploadRow]) async throws(Failure) {
+        try await database.write("catalog.uploads") { database throws(Failure) -> Void in
+            guard try database.advance(item.id, generation: item.generation, to: .uploading) else { return }
+            for file in derived { try database.insert(file) }
+            for upload in uploads {
+                try database.run(
+                    "INSERT INTO upload(id, item, role, name, state, part_size) VALUES(?1, ?2, ?3, ?4, 'queued', ?5)",
+                    [
+                        SQLValue(upload.id), SQLValue(upload.item), SQLValue(upload.role), SQLValue(upload.name),
+                        SQLValue(upload.partSize),
+                    ])
+            }
+        }
+    }
+
+    /// A session is open; its generation is stored before the first byte goes. Parts of an older generation are forgotten with it.
+    func sessionOpened(_ upload: UploadID, generation: Int, partSize: Int) async throws(Failure) {
+        try await database.write("catalog.session") { database throws(Failure) -> Void in
+            let present = try database.row("SELECT generation FROM upload WHERE id = ?1", [SQLValue(upload)])?.int(0)
+            if present != generation { try database.run("DELETE FROM part WHERE upload = ?1", [SQLValue(upload)]) }
+            try database.run(
+                """
+                UPDATE upload SET state = 'uploading', generation = ?2, part_size = ?3
+                WHERE id = ?1 AND (generation <> ?2 OR part_size <> ?3 OR state IN ('queued', 'completed'))
+                """, [SQLValue(upload), SQLValue(generation), SQLValue(partSize)])
+        }
+    }
+
+    /// The store holds these parts: it said so in an answer or in its listing.
+    func stored(_ parts: [PartRow], of upload: UploadID, generation: Int) async throws(Failure) {
+        try await database.write("catalog.part") { database throws(Failure) -> Void in
+            let present = try database.row("SELECT generation FROM upload WHERE id = ?1", [SQLValue(upload)])?.int(0)
+            guard present == generation else { return }
+            for part in parts {
+                try database.run(
+                    """
+                    INSERT INTO part(upload, number, bytes, etag) VALUES(?1, ?2, ?3, ?4)
+                    ON CONFLICT(upload, number) DO NOTHING
+                    """, [SQLValue(upload), SQLValue(part.number), SQLValue(part.bytes), SQLValue(part.etag)])
+            }
+        }
+    }
+
+    func completing(_ upload: UploadID) async throws(Failure) {
+        try await database.write("catalog.completing") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE upload SET state = 'completing' WHERE id = ?1 AND state IN ('queued', 'uploading')",
+                [SQLValue(upload)])
+        }
+    }
+
+    func completed(_ upload: UploadID, generation: Int) async throws(Failure) {
+        try await database.write("catalog.completed") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE upload SET state = 'completed', generation = ?2 WHERE id = ?1 AND state <> 'completed'",
+                [SQLValue(upload), SQLValue(generation)])
+        }
+    }
+
+    /// The backend has tied the uploads to the item and works on it.
+    func attached(_ item: ItemRow) async throws(Failure) {
+        try await database.write("catalog.attached") { database throws(Failure) -> Void in
+            _ = try database.advance(item.id, generation: item.generation, to: .processing)
+        }
+    }
+
+    /// What the backend shows of the item. Its hashes count whatever the state is.
+    /// - Parameter end: the state and reason in which the item ends now; nil while it does not.
+    func observed(_ item: ItemRow, _ document: ItemDocument, end: (state: ItemState, reason: Reason?)?)
+        async
+        throws(Failure)
+    {
+        let text = try JSON.text(document)
+        try await database.write("catalog.observed") { database throws(Failure) -> Void in
+            for upload in document.uploads {
+                guard let hash = upload.sha256Recomputed else { continue }
+                try database.run(
+                    """
+                    UPDATE upload SET confirmed_sha256 = ?3
+                    WHERE id = ?1 AND item = ?2 AND confirmed_sha256 IS NOT ?3
+                    """, [SQLValue(upload.uploadID), SQLValue(item.id), SQLValue(hash)])
+            }
+            if let end, try database.advance(item.id, generation: item.generation, to: end.state) {
+                try database.run(
+                    "UPDATE item SET reason_code = ?2, reason_message = ?3, document = ?4 WHERE id = ?1",
+                    [
+                        SQLValue(item.id), SQLValue(end.reason?.code.rawValue), SQLValue(end.reason?.message),
+                        SQLValue(text),
+                    ])
+            }
+        }
+    }
+
+    /// Bytes that the backend holds differ from ours, or are gone: these uploads start over.
+    func vanished(_ uploads: [UploadID], of item: ItemRow) async throws(Failure) {
+        try await database.write("catalog.vanished") { database throws(Failure) -> Void in
+            for upload in uploads {
+                try database.run(
+                    "UPDATE upload SET state = 'queued', confirmed_sha256 = NULL WHERE id = ?1", [SQLValue(upload)])
+            }
+            try database.run(
+                """
+                UPDATE item SET generation = generation + 1, attempts = attempts + 1, state = 'uploading', waiting = NULL
+                WHERE id = ?1 AND generation = ?2
+                """, [SQLValue(item.id), SQLValue(item.generation)])
+        }
+    }
+
+    /// Staged bytes are gone or damaged, but the source still has them.
+    func restage(_ files: [FileRow], of item: ItemRow) async throws(Failure) {
+        try await database.write("catalog.restage") { database throws(Failure) -> Void in
+            for file in files {
+                try database.run(
+                    "UPDATE file SET state = 'wanted' WHERE item = ?1 AND role = ?2 AND name = ?3",
+                    [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+            }
+            try database.run(
+                """
+                UPDATE item SET generation = generation + 1, attempts = attempts + 1, state = 'picked', waiting = NULL
+                WHERE id = ?1 AND generation = ?2
+                """, [SQLValue(item.id), SQLValue(item.generation)])
+        }
+    }
+
+    /// The item ends here.
+    func ended(_ item: ItemRow, _ state: ItemState, _ reason: Reason?, isRetryable: Bool = false) async throws(Failure)
+    {
+        try await database.write("catalog.ended") { database throws(Failure) -> Void in
+            guard try database.advance(item.id, generation: item.generation, to: state) else { return }
+            try database.run(
+                "UPDATE item SET reason_code = ?2, reason_message = ?3, is_retryable = ?4 WHERE id = ?1",
+                [
+                    SQLValue(item.id), SQLValue(reason?.code.rawValue), SQLValue(reason?.message),
+                    SQLValue(isRetryable),
+                ])
+        }
+    }
+
+    /// One attempt is used up.
+    /// - Returns: attempts of this generation so far.
+    func attemptFailed(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Int {
+        try await database.write("catalog.attempt") { database throws(Failure) in
+            let row = try database.row(
+                """
+                UPDATE item SET attempts = attempts + 1, waiting = ?3 WHERE id = ?1 AND generation = ?2 RETURNING attempts
+                """, [SQLValue(item.id), SQLValue(item.generation), SQLValue("Trying again: \(failure.message)")])
+            return row?.int(0) ?? 0
+        }
+    }
+
+    /// Says why nothing moves; nil when it does again.
+    func waiting(_ item: ItemID, _ reason: String?) async throws(Failure) {
+        try await database.write("catalog.waiting") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE item SET waiting = ?2 WHERE id = ?1 AND waiting IS NOT ?2", [SQLValue(item), SQLValue(reason)])
+        }
+    }
+
+    /// The staged file may go; what is left of the work is to remove it.
+    func released(_ file: FileRow) async throws(Failure) {
+        try await database.write("catalog.released") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE file SET state = 'released' WHERE item = ?1 AND role = ?2 AND name = ?3",
+                [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Files
+import SQLite
+import Vocabulary
+
+/// The box's durable memory: one SQLite database in the home, shared by every Rushes process of the home. Each change is one transaction, and
+/// is named for what has happened.
+struct Catalog: Sendable {
+    let database: Database
+
+    static func open(home: String) async throws(Failure) -> Catalog {
+        Catalog(database: try await Database.open(home + "/catalog.db", migrations: CatalogSchema.migrations))
+    }
+
+    // MARK: Looking
+
+    func item(_ id: ItemID) async throws(Failure) -> ItemRow? {
+        try await database.row("SELECT \(ItemRow.columns) FROM item WHERE id = ?1", [SQLValue(id)]).map(ItemRow.init)
+    }
+
+    /// In the order in which they were picked.
+    func items(_ condition: String = "1", _ parameters: [SQLValue] = []) async throws(Failure) -> [ItemRow] {
+        try await database.rows(
+            "SELECT \(ItemRow.columns) FROM item WHERE \(condition) ORDER BY created, id", parameters
+        ).map(ItemRow.init)
+    }
+
+    /// What there is to work on: not at its end, and not paused by a person.
+    func runnable() async throws(Failure) -> [(id: ItemID, state: ItemState)] {
+        try await database.rows(
+            "SELECT id, state FROM item WHERE state IN (\(Self.unfinishedStates)) AND intent = 'run' ORDER BY created, id"
+        ).map { row throws(Failure) in
+            (id: try row.required(0, as: ItemID.self), state: try row.required(1, as: ItemState.self))
+        }
+    }
+
+    static let unfinishedStates = ItemState.unfinished.map { "'\($0.rawValue)'" }.joined(separator: ",")
+
+    /// The given files first, in the order of their paths.
+    func files(of item: ItemID) async throws(Failure) -> [FileRow] {
+        try await database.rows(
+            "SELECT \(FileRow.columns) FROM file WHERE item = ?1 ORDER BY path", [SQLValue(item)]
+        ).map(FileRow.init)
+    }
+
+    func uploads(of item: ItemID) async throws(Failure) -> [UploadRow] {
+        try await database.rows(
+            "SELECT \(UploadRow.columns) FROM upload WHERE item = ?1 ORDER BY id", [SQLValue(item)]
+        ).map(UploadRow.init)
+    }
+
+    func parts(of upload: UploadID) async throws(Failure) -> [PartRow] {
+        try await database.rows(
+            "SELECT number, bytes, etag FROM part WHERE upload = ?1 ORDER BY number", [SQLValue(upload)]
+        ).map { row throws(Failure) in
+            PartRow(number: try row.required(0, SQLRow.int), bytes: try row.required(1, SQLRow.int), etag: row.text(2))
+        }
+    }
+
+    /// Changes whenever another connection has committed something.
+    func version() async throws(Failure) -> Int { try await database.row("PRAGMA data_version")?.int(0) ?? 0 }
+
+    /// What is on its way and what has arrived, in bytes: of every upload of an item, and the parts that the store is known to hold.
+    func transferred(_ item: ItemID) async throws(Failure) -> (total: Int, confirmed: Int) {
+        let row = try await database.row(
+            """
+            SELECT coalesce(sum(file.bytes), 0),
+                coalesce(sum(CASE WHEN upload.state = 'completed' THEN file.bytes
+                    ELSE (SELECT coalesce(sum(bytes), 0) FROM part WHERE part.upload = upload.id) END), 0)
+            FROM upload JOIN file USING(item, role, name) WHERE upload.item = ?1
+            """, [SQLValue(item)])
+        return (row?.int(0) ?? 0, row?.int(1) ?? 0)
+    }
+}
+
+extension Database {
+    /// The one place where an item's state changes.
+    /// - Returns: false when the item is past that state, or in another generation: the event came late and changes nothing.
+    func advance(_ id: ItemID, generation: Int, to state: ItemState) throws(Failure) -> Bool {
+        guard let row = try row("SELECT state, generation FROM item WHERE id = ?1", [SQLValue(id)]) else {
+            return false
+        }
+        let present = try row.required(0, as: ItemState.self)
+        guard row.int(1) == generation, state.rank >= present.rank, !present.isFinal || present == state else {
+            return false
+        }
+        try run(
+            "UPDATE item SET state = ?2, waiting = NULL WHERE id = ?1 AND (state <> ?2 OR waiting IS NOT NULL)",
+            [SQLValue(id), SQLValue(state)])
+        return true
+    }
+}

@@ -1,0 +1,66 @@
+/// The box's durable state. Migrations run in order, each once; a published one is never edited.
+enum CatalogSchema {
+    static let migrations = [
+        """
+        CREATE TABLE item(
+            id TEXT PRIMARY KEY,
+            shoot TEXT NOT NULL,
+            name TEXT NOT NULL,
+            source BLOB NOT NULL,
+            source_size INTEGER NOT NULL,
+            source_modified INTEGER NOT NULL,
+            is_moved INTEGER NOT NULL,
+            prepare TEXT NOT NULL,
+            title TEXT, caption TEXT, place TEXT,
+            state TEXT NOT NULL,
+            intent TEXT NOT NULL DEFAULT 'run',
+            waiting TEXT,
+            reason_code TEXT, reason_message TEXT,
+            is_retryable INTEGER NOT NULL DEFAULT 0,
+            generation INTEGER NOT NULL DEFAULT 1,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            kind TEXT,
+            probe TEXT,
+            document TEXT,
+            created INTEGER NOT NULL
+        );
+        CREATE INDEX item_by_source ON item(source);
+        CREATE INDEX item_by_state ON item(state);
+        CREATE TABLE file(
+            item TEXT NOT NULL REFERENCES item(id),
+            role TEXT NOT NULL,
+            name TEXT NOT NULL,
+            source BLOB,
+            source_size INTEGER,
+            source_modified INTEGER,
+            source_removed INTEGER NOT NULL DEFAULT 0,
+            path TEXT NOT NULL UNIQUE,
+            content_type TEXT NOT NULL,
+            state TEXT NOT NULL,
+            bytes INTEGER,
+            sha256 TEXT,
+            ends TEXT,
+            PRIMARY KEY(item, role, name)
+        ) WITHOUT ROWID;
+        CREATE INDEX file_by_bytes ON file(bytes) WHERE role = 'original';
+        CREATE TABLE upload(
+            id TEXT PRIMARY KEY,
+            item TEXT NOT NULL REFERENCES item(id),
+            role TEXT NOT NULL,
+            name TEXT NOT NULL,
+            state TEXT NOT NULL,
+            generation INTEGER NOT NULL DEFAULT 0,
+            part_size INTEGER NOT NULL,
+            confirmed_sha256 TEXT,
+            UNIQUE(item, role, name)
+        );
+        CREATE TABLE part(
+            upload TEXT NOT NULL REFERENCES upload(id),
+            number INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            etag TEXT,
+            PRIMARY KEY(upload, number)
+        ) WITHOUT ROWID;
+        """
+    ]
+}

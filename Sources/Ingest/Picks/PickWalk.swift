@@ -1,0 +1,62 @@
+import Files
+import Vocabulary
+
+/// Looks through what a person named. Reads folders, never files.
+struct PickWalk {
+    /// Folders inside each other.
+    static let depthMax = 64
+    /// Files of one pick.
+    static let fileCountMax = 1_000_000
+
+    private(set) var files: [WalkedFile] = []
+    private(set) var ignored: [IgnoredFile] = []
+    // A link may lead back up; each folder is read once.
+    private var visited: Set<FolderIdentity> = []
+    private struct FolderIdentity: Hashable { let device, inode: UInt64 }
+
+    /// - Throws: `source-missing` when one of the paths does not exist; nothing has been done then.
+    init(_ paths: [RawPath]) throws(Failure) {
+        var roots: [RawPath] = []
+        for path in paths { roots.append(try path.resolved()) }
+        for root in roots { try visit(root, depth: 0, isRoot: true) }
+    }
+
+    private mutating func visit(_ path: RawPath, depth: Int, isRoot: Bool = false) throws(Failure) {
+        let facts: FileFacts
+        do throws(Failure) {
+            guard let found = try Files.facts(path) else {
+                return ignored.append(IgnoredFile(path: path, reason: .brokenLink))
+            }
+            facts = found
+        } catch {
+            if isRoot { throw error }
+            return ignored.append(IgnoredFile(path: path, reason: .unreadable(error.message)))
+        }
+        switch facts.kind {
+        case .regular:
+            guard files.count < Self.fileCountMax else {
+                throw Failure(
+                    .usage, "There are more than \(Self.fileCountMax) files: pick fewer folders at once.")
+            }
+            files.append(WalkedFile(path: path, size: facts.size, modified: facts.modified))
+        case .folder: try visitFolder(path, facts, depth: depth, isRoot: isRoot)
+        case .other: ignored.append(IgnoredFile(path: path, reason: .notAFile))
+        }
+    }
+
+    private mutating func visitFolder(_ path: RawPath, _ facts: FileFacts, depth: Int, isRoot: Bool) throws(Failure) {
+        if !isRoot, SystemFiles.isFolder(path.name) {
+            return ignored.append(IgnoredFile(path: path, reason: .systemFile))
+        }
+        guard depth < Self.depthMax else { return ignored.append(IgnoredFile(path: path, reason: .tooDeep)) }
+        guard visited.insert(FolderIdentity(device: facts.device, inode: facts.inode)).inserted else { return }
+        let names: [[UInt8]]
+        do throws(Failure) {
+            names = try Files.names(in: path)
+        } catch {
+            if isRoot { throw error }
+            return ignored.append(IgnoredFile(path: path, reason: .unreadable(error.message)))
+        }
+        for name in names { try visit(path.appending(name), depth: depth + 1) }
+    }
+}

@@ -1,0 +1,88 @@
+import Files
+public import Vocabulary
+
+/// The ingest box: takes picks, and brings them to the backend.
+public actor Box {
+    private let settings: IngestSettings
+    private let catalog: Catalog
+    private let staging: Staging
+
+    private init(settings: IngestSettings, catalog: Catalog, staging: Staging) {
+        self.settings = settings
+        self.catalog = catalog
+        self.staging = staging
+    }
+
+    /// Opens the home, and makes it where there is none.
+    public static func open(_ settings: IngestSettings) async throws(Failure) -> Box {
+        let home = settings.home
+        let staging = try await FileWork.run { _ throws(Failure) in
+            try Files.makeFolder(home)
+            return try Staging.open(home: home)
+        }
+        return Box(settings: settings, catalog: try await Catalog.open(home: home), staging: staging)
+    }
+
+    /// Writes down what is to be taken. Copies nothing yet; `run` does.
+    public func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
+        let enrolment = Enrolment(
+            catalog: catalog, staging: staging, clock: settings.clock, random: settings.random)
+        return try await enrolment.enrol(request)
+    }
+
+    /// When `run` returns.
+    public enum RunEnd: Sendable {
+        /// Nothing is left to do.
+        case idle
+        /// These items are at their ends.
+        case itemsFinal([ItemID])
+        /// All bytes of these items are at the backend, which goes on alone.
+        case itemsHandedOver([ItemID])
+        /// Never by itself.
+        case stopped
+
+        func isReached(unfinished: [(id: ItemID, state: ItemState)]) -> Bool {
+            switch self {
+            case .idle: unfinished.isEmpty
+            case .itemsFinal(let items): !unfinished.contains { items.contains($0.id) }
+            case .itemsHandedOver(let items): !unfinished.contains { items.contains($0.id) && $0.state != .processing }
+            case .stopped: false
+            }
+        }
+    }
+
+    /// Works all unfinished items of the home. Where another process does that already, looks on until these items are finished, and takes
+    /// over when the other one goes.
+    /// - Throws: `cancelled` when the surrounding Swift task is; what is everybody's fault once patience is over. Nothing is lost then: the
+    ///   next run goes on.
+    public func run(
+        until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void
+    ) async throws(Failure) {
+        let watch = RunWatch(catalog: catalog, clock: settings.clock, end: end, events: events)
+        guard let lock = try await watch.lock(home: settings.home) else { return }
+        try await work(until: end, events: events)
+        withExtendedLifetime(lock) {}
+    }
+
+    private func work(until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void) async throws(Failure) {
+        let retries = RetryPolicy()
+        let client = BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
+        let weather = Weather(
+            clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random,
+            isBackendWell: { await client.isReady() }, say: { events(.waiting($0)) })
+        let pipeline = ItemPipeline(
+            catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
+            board: TransferBoard(clock: settings.clock, events: events), settings: settings, retries: retries)
+        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
+        try await runner.run { end.isReached(unfinished: $0) }
+    }
+
+    // MARK: Looking
+
+    private nonisolated var view: BoxView { BoxView(catalog: catalog, staging: staging) }
+
+    /// - Parameter ids: nil for all, in the order in which they were picked.
+    public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] { try await view.items(ids) }
+    /// - Throws: `not-found`.
+    public func show(_ id: ItemID) async throws(Failure) -> ItemDetail { try await view.show(id) }
+}

@@ -1,0 +1,181 @@
+public import Files
+public import Vocabulary
+
+/// What a person wants taken.
+public struct PickRequest: Sendable {
+    /// Files and folders; folders are walked.
+    public var paths: [RawPath]
+    public var shoot: String
+    public var title, caption, place: String?
+    /// The sources are to go once staging has them.
+    public var move: Bool
+    public var prepare: PrepareMode
+
+    public init(
+        paths: [RawPath], shoot: String, title: String? = nil, caption: String? = nil, place: String? = nil,
+        move: Bool = false, prepare: PrepareMode = .auto
+    ) {
+        self.paths = paths
+        self.shoot = shoot
+        self.title = title
+        self.caption = caption
+        self.place = place
+        self.move = move
+        self.prepare = prepare
+    }
+}
+
+/// What came of a pick.
+public struct EnrolReport: Sendable {
+    public enum Outcome: Sendable, Hashable {
+        /// A new item.
+        case new
+        /// The same pick is on its way already.
+        case joined
+        /// An earlier attempt had failed: the item starts again, as its next generation.
+        case again
+        /// The backend has these bytes in this shoot, confirmed.
+        case alreadyThere
+        /// The same bytes were refused before, for this reason.
+        case refusedBefore(Reason)
+    }
+    public struct Pick: Sendable, Hashable {
+        public var item: ItemID
+        public var path: RawPath
+        public var outcome: Outcome
+    }
+    public internal(set) var picks: [Pick] = []
+    public internal(set) var ignored: [IgnoredFile] = []
+
+    /// The items that stand for what was picked, each once.
+    public var items: [ItemID] {
+        var seen: Set<ItemID> = []
+        return picks.map(\.item).filter { seen.insert($0).inserted }
+    }
+    public init() {}
+}
+
+/// Turns picks into items: looks, compares with what is known, and writes the intent of all in one transaction. No byte is copied here.
+struct Enrolment: Sendable {
+    let catalog: Catalog
+    let staging: Staging
+    let clock: BoxClock
+    let random: BoxRandom
+
+    /// - Throws: `source-missing` before anything is enrolled, `usage` when nothing is named.
+    func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
+        guard !request.paths.isEmpty else { throw Failure(.usage, "Name the files or folders to take.") }
+        guard (1...Self.nameBytesMax).contains(request.shoot.utf8.count) else {
+            throw Failure(.usage, "A shoot's name has 1 to \(Self.nameBytesMax) bytes.")
+        }
+        let start = clock.now()
+        let paths = request.paths
+        let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
+            let walk = try PickWalk(paths)
+            return (PickPlan(walk.files), walk.ignored)
+        }
+        var report = EnrolReport()
+        report.ignored = walkedOver + plan.ignored
+        var new: [Catalog.NewItem] = []
+        var again: [ItemID] = []
+        for planned in plan.items {
+            let (id, outcome) = try await decide(planned.original, request)
+            let item = id ?? makeID()
+            report.picks.append(EnrolReport.Pick(item: item, path: planned.original.path, outcome: outcome))
+            if outcome == .new { new.append(newItem(item, planned, request)) }
+            if outcome == .again { again.append(item) }
+        }
+        guard !new.isEmpty || !again.isEmpty else { return report }
+        let joined = try await catalog.picked(new, again: again, since: start)
+        for index in report.picks.indices {
+            guard let item = joined[report.picks[index].item] else { continue }
+            report.picks[index].item = item
+            report.picks[index].outcome = .joined
+        }
+        return report
+    }
+
+    /// Bytes of a name that both sides carry; what is longer is cut for showing, the path itself is not.
+    static let nameBytesMax = 255
+
+    private static func shown(_ name: [UInt8]) -> String {
+        var text = String(decoding: name, as: UTF8.self)
+        while text.utf8.count > nameBytesMax { text.removeLast() }
+        return text
+    }
+
+    // MARK: Known already?
+
+    private func decide(
+        _ file: WalkedFile, _ request: PickRequest
+    ) async throws(Failure) -> (ItemID?, EnrolReport.Outcome) {
+        for item in try await catalog.picks(of: file.path, shoot: request.shoot).reversed() {
+            let isSame = item.sourceSize == file.size && item.sourceModified == file.modified
+            switch item.state {
+            case .picked: return (item.id, .joined)
+            case .staged, .preparing, .uploading, .processing: if isSame { return (item.id, .joined) }
+            case .failed, .missing, .cancelled: if isSame { return (item.id, .again) }
+            case .ready, .rejected: break
+            }
+        }
+        for (item, known) in try await catalog.settled(bytes: file.size, shoot: request.shoot) {
+            guard try await isSame(file, known) else { continue }
+            if item.state == .rejected, let reason = item.reason { return (item.id, .refusedBefore(reason)) }
+            return (item.id, .alreadyThere)
+        }
+        return (nil, .new)
+    }
+
+    /// The size is the same; then the ends, and only then the whole.
+    private func isSame(_ file: WalkedFile, _ known: FileRow) async throws(Failure) -> Bool {
+        let staging = staging
+        let path = file.path
+        let size = file.size
+        do throws(Failure) {
+            return try await FileWork.run { stop throws(Failure) in
+                if let ends = known.ends {
+                    let opened = try OpenFile.reading(path)
+                    guard try FileEnds.sha256(of: opened, size: size) == ends else { return false }
+                }
+                return try staging.hasSameBytes(path, as: known, stop: stop)
+            }
+        } catch {
+            // What cannot be read is the new item's failure, not the pick's.
+            if error.code == .cancelled { throw error }
+            return false
+        }
+    }
+
+    // MARK: New
+
+    private func makeID<Kind>() -> Identifier<Kind> {
+        var random = random
+        return Identifier.make(milliseconds: clock.now(), using: &random)
+    }
+
+    private func newItem(_ id: ItemID, _ planned: PickPlan.Item, _ request: PickRequest) -> Catalog.NewItem {
+        let name = Self.shown(planned.original.path.name)
+        var files = [
+            FileRow(
+                item: id, role: .original, name: name, source: planned.original.path,
+                sourceSize: planned.original.size, sourceModified: planned.original.modified,
+                path: Staging.path(of: id, sidecar: nil), contentType: ContentType.unknown, state: .wanted)
+        ]
+        var names: Set<String> = []
+        for (index, sidecar) in planned.sidecars.enumerated() {
+            let bytes = sidecar.path.name
+            var name = Self.shown(bytes)
+            // Two names that differ in bytes may read the same once repaired.
+            if !names.insert(name).inserted { name = Self.shown(Array("\(index)-\(name)".utf8)) }
+            files.append(
+                FileRow(
+                    item: id, role: .sidecar, name: name, source: sidecar.path, sourceSize: sidecar.size,
+                    sourceModified: sidecar.modified, path: Staging.path(of: id, sidecar: index + 1),
+                    contentType: ContentType.ofSidecar(bytes), state: .wanted))
+        }
+        return Catalog.NewItem(
+            id: id, shoot: request.shoot, name: name, source: planned.original, isMoved: request.move,
+            prepare: request.prepare, title: request.title, caption: request.caption, place: request.place,
+            files: files, created: clock.now())
+    }
+}

@@ -1,0 +1,100 @@
+public import Curl
+import Foundation
+import Synchronization
+public import Vocabulary
+
+/// How the box works.
+public struct IngestSettings: Sendable {
+    /// The home: catalog, staging, locks.
+    public var home: String
+    public var server: ServerAddress
+    /// Asked for each request: a renewed token counts at once.
+    public var token: @Sendable () throws(Failure) -> String?
+    public var media: MediaWork
+    /// How requests travel; tests put a lossy one here.
+    public var transport: any UploadTransport
+    /// Whether each byte sent costs something.
+    public var isMetered = false
+    public var bounds = IngestBounds()
+    /// Seconds for which nothing at all may get through before `run` gives up and says why; nil waits for ever.
+    public var patience: Double? = 120
+    public var clock = BoxClock.system
+    public var random = BoxRandom.system
+
+    public init(
+        home: String, server: ServerAddress, media: MediaWork, transport: any UploadTransport = HTTPClient(),
+        token: @escaping @Sendable () throws(Failure) -> String? = { () throws(Failure) -> String? in nil }
+    ) {
+        self.home = home
+        self.server = server
+        self.media = media
+        self.transport = transport
+        self.token = token
+    }
+}
+
+/// How much at once.
+public struct IngestBounds: Sendable, Hashable {
+    /// Items being copied. A card is read fastest by one reader.
+    public var stagingMax = 1
+    public var preparingMax = 2
+    /// Items being uploaded; each has up to `UploadStateMachine.inFlightMax` parts on their way.
+    public var uploadingMax = 3
+    /// Items being asked about at the backend at one moment.
+    public var pollingMax = 4
+    /// Bytes of the disk that staging leaves free.
+    public var spaceMarginBytes = 64 << 20
+    public init() {}
+}
+
+/// Time as the box sees it.
+public struct BoxClock: Sendable {
+    /// Milliseconds since 1970.
+    public var now: @Sendable () -> Int64
+    /// Seconds; returns early when the surrounding Swift task is cancelled.
+    public var sleep: @Sendable (Double) async -> Void
+
+    public init(now: @escaping @Sendable () -> Int64, sleep: @escaping @Sendable (Double) async -> Void) {
+        self.now = now
+        self.sleep = sleep
+    }
+
+    var seconds: Double { Double(now()) / 1000 }
+
+    public static let system = BoxClock(
+        now: { Int64(Date().timeIntervalSince1970 * 1000) },
+        sleep: { seconds in try? await Task.sleep(for: .seconds(seconds)) })
+}
+
+/// Chance as the box sees it: the same seed gives the same ids and delays.
+public struct BoxRandom: RandomNumberGenerator, Sendable {
+    private let draw: @Sendable () -> UInt64
+
+    public init(_ draw: @escaping @Sendable () -> UInt64) { self.draw = draw }
+    public mutating func next() -> UInt64 { draw() }
+
+    public static let system = BoxRandom {
+        var generator = SystemRandomNumberGenerator()
+        return generator.next()
+    }
+
+    /// SplitMix64 (Steele, Lea and Flood 2014).
+    public static func seeded(_ seed: UInt64) -> BoxRandom {
+        let state = SeededState(seed)
+        return BoxRandom { state.next() }
+    }
+}
+
+private final class SeededState: Sendable {
+    private let state: Mutex<UInt64>
+    init(_ seed: UInt64) { state = Mutex(seed) }
+    func next() -> UInt64 {
+        state.withLock { state in
+            state &+= 0x9E37_79B9_7F4A_7C15
+            var z = state
+            z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+            z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+            return z ^ (z >> 31)
+        }
+    }
+}

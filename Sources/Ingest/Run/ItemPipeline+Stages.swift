@@ -1,0 +1,283 @@
+import Files
+import Foundation
+import Vocabulary
+
+extension ItemPipeline {
+    // MARK: picked → staged
+
+    func stage(_ item: ItemRow) async throws(Failure) -> Outcome {
+        let files = try await catalog.files(of: item.id).filter { $0.role.isGiven && $0.state == .wanted }
+        if let failure = try roomFailure(item, files) { return .noRoom(failure) }
+        let total = files.reduce(0) { $0 + $1.sourceSize }
+        var before = 0
+        for file in files {
+            let staging = staging
+            let board = board
+            let start = before
+            let staged = try await FileWork.run { stop throws(Failure) in
+                try staging.removeUnfinished(of: item.id, keepsDerived: true)
+                return try staging.adopt(file, isMoved: item.isMoved, stop: stop) { bytes in
+                    if total > 0 { board.fraction(item, Double(start + bytes) / Double(total)) }
+                }
+            }
+            try await catalog.staged(staged, of: item)
+            if item.isMoved { try await finishMove(staged) }
+            before += staged.bytes ?? 0
+        }
+        return .moved
+    }
+
+    private func roomFailure(_ item: ItemRow, _ files: [FileRow]) throws(Failure) -> Failure? {
+        let given = files.reduce(0) { $0 + $1.sourceSize }
+        let free = try Files.freeBytes(at: staging.root)
+        let made = SpacePolicy.madeBytes(original: item.sourceSize, mode: item.prepare)
+        let policy = SpacePolicy(marginBytes: settings.bounds.spaceMarginBytes)
+        guard policy.decide(free: free, given: given, made: made) == .wait else { return nil }
+        return SpacePolicy.failure(name: item.name, free: free, needed: given + made + policy.marginBytes)
+    }
+
+    /// The catalog knows the staged copy: the source may go.
+    func finishMove(_ file: FileRow) async throws(Failure) {
+        guard !file.isSourceRemoved else { return }
+        let staging = staging
+        _ = try await FileWork.run { stop throws(Failure) in try staging.finishMove(file, stop: stop) }
+        try await catalog.sourceRemoved(file)
+    }
+
+    // MARK: staged → preparing → uploading
+
+    func prepare(_ item: ItemRow) async throws(Failure) -> Outcome {
+        let files = try await catalog.files(of: item.id)
+        guard let original = files.first(where: { $0.role == .original }) else {
+            throw Failure(.internalError, "An item has no original.", detail: item.id.rawValue)
+        }
+        if original.state == .staged { try staging.check(original) }
+        var item = item
+        if item.state == .staged { item = try await probe(item, original) }
+        let plan = PreparePlan(report: item.probe, mode: item.prepare, isMetered: settings.isMetered)
+        switch plan {
+        case .refuse(let reason):
+            let outcome = try await end(item, .rejected, reason)
+            try await release(item.id)
+            return outcome
+        case .send(let jobs, let sendsOriginal):
+            let made = try await make(jobs, item, original)
+            try await write(item, files, made: made, sendsOriginal: sendsOriginal || made.isEmpty)
+            return .moved
+        }
+    }
+
+    private func probe(_ item: ItemRow, _ original: FileRow) async throws(Failure) -> ItemRow {
+        var report: ProbeReport?
+        if original.bytes == 0 {
+            report = ProbeReport(
+                file: item.name, facts: nil, reason: Reason(.empty, "The file is empty: nothing was recorded in it."))
+        } else {
+            do throws(Failure) { report = try await media.probe(staging.path(of: original), item.name) } catch {
+                // Safekeeping does not depend on a decoder: after some attempts the backend gets the bytes without our facts.
+                guard isMediaFault(error), item.attempts + 1 >= Self.mediaAttemptMax else { throw error }
+            }
+        }
+        let type = report == nil ? nil : ContentType.of(report?.facts)
+        try await catalog.probed(item, report, contentType: type)
+        guard let probed = try await catalog.item(item.id) else { return item }
+        return probed
+    }
+
+    /// Attempts at probing and making before an item goes on without.
+    private static let mediaAttemptMax = 3
+
+    private func isMediaFault(_ failure: Failure) -> Bool {
+        switch failure.code {
+        case .mediaCrashed, .mediaTimeout, .mediaProtocol, .outputInvalid, .overBudget: true
+        default: false
+        }
+    }
+
+    private func make(
+        _ jobs: [PreparePlan.Job], _ item: ItemRow, _ original: FileRow
+    ) async throws(Failure) -> [MediaWork.Made] {
+        guard !jobs.isEmpty else { return [] }
+        let folder = staging.folder(of: item.id) + "/" + Staging.derivedFolder
+        let staging = staging
+        try await FileWork.run { _ throws(Failure) in
+            // What a killed process made is not in the catalog, and is made again.
+            try staging.removeUnfinished(of: item.id, keepsDerived: false)
+            try Files.makeFolder(folder)
+        }
+        let board = board
+        let path = staging.path(of: original)
+        var made: [MediaWork.Made] = []
+        do throws(Failure) {
+            for job in jobs {
+                switch job {
+                case .rendition:
+                    made += try await media.rendition(path, item.name, folder) { board.fraction(item, $0) }
+                case .thumbnail:
+                    made += try await media.thumbnail(path, item.name, folder, PreparePlan.thumbnailSize)
+                }
+            }
+        } catch {
+            guard isMediaFault(error), item.attempts + 1 >= Self.mediaAttemptMax else { throw error }
+            return []
+        }
+        return made
+    }
+
+    /// Everything that will be sent, written down at once.
+    private func write(
+        _ item: ItemRow, _ files: [FileRow], made: [MediaWork.Made], sendsOriginal: Bool
+    ) async throws(Failure) {
+        let derived = try made.map { made throws(Failure) in
+            guard made.path.hasPrefix(staging.root + "/") else {
+                throw Failure(.internalError, "Something was made outside staging.", detail: made.path)
+            }
+            return FileRow(
+                item: item.id, role: made.output.role, name: made.output.name.rawValue,
+                path: String(made.path.dropFirst(staging.root.utf8.count + 1)), contentType: made.output.contentType,
+                state: .staged, bytes: made.output.bytes, sha256: made.output.sha256)
+        }
+        let given = files.filter { $0.role.isGiven && $0.state == .staged && ($0.role != .original || sendsOriginal) }
+        let known = Set(try await catalog.uploads(of: item.id).map { [$0.role.rawValue, $0.name] })
+        var random = settings.random
+        let uploads = (derived + given).filter { !known.contains([$0.role.rawValue, $0.name]) }.map { file in
+            UploadRow(
+                id: UploadID.make(milliseconds: settings.clock.now(), using: &random), item: item.id, role: file.role,
+                name: file.name, partSize: PartGrid.partSize(for: file.bytes ?? 0))
+        }
+        try await catalog.prepared(item, derived: derived, uploads: uploads)
+    }
+
+    // MARK: uploading → processing
+
+    func upload(_ item: ItemRow) async throws(Failure) -> Outcome {
+        let files = try await catalog.files(of: item.id)
+        let uploads = try await catalog.uploads(of: item.id)
+        let transferred = try await catalog.transferred(item.id)
+        board.uploading(item, total: transferred.total, confirmed: transferred.confirmed)
+        for upload in uploads where upload.state != .completed {
+            guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
+                throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
+            }
+            try staging.check(file)
+            let uploader = Uploader(
+                item: item, file: file, upload: upload, path: staging.path(of: file), client: client,
+                catalog: catalog, weather: weather, board: board)
+            try await uploader.run()
+        }
+        let request = AttachRequest(
+            kind: item.kind, shoot: item.shoot, title: item.title, caption: item.caption, place: item.place,
+            takenAt: item.probe?.facts?.takenAt,
+            uploads: uploads.map { AttachRequest.Upload(uploadID: $0.id, role: $0.role, name: $0.name) })
+        do throws(Failure) {
+            try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
+        } catch {
+            guard error.code == .conflict || error.code == .incomplete || error.code == .gone,
+                item.attempts + 1 < retries.attemptMax
+            else { throw error }
+            let lost = try await unsealed(uploads)
+            guard !lost.isEmpty else { throw error }
+            try await catalog.vanished(lost, of: item)
+            return .moved
+        }
+        try await catalog.attached(item)
+        return .moved
+    }
+
+    /// Uploads that we believed finished and whose sessions say otherwise: nobody had taken them for too long.
+    private func unsealed(_ uploads: [UploadRow]) async throws(Failure) -> [UploadID] {
+        var lost: [UploadID] = []
+        for upload in uploads {
+            let listing = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
+            if listing.state != .complete { lost.append(upload.id) }
+        }
+        return lost
+    }
+
+    // MARK: processing → ready, rejected
+
+    func poll(_ item: ItemRow, count: Int) async throws(Failure) -> Outcome {
+        let document: ItemDocument
+        do throws(Failure) {
+            document = try await weather.persist { () throws(Failure) in try await client.item(item.id) }
+        } catch {
+            guard error.code == .notFound || error.code == .gone else { throw error }
+            // The backend has lost the item, not necessarily its uploads: tie them to it again.
+            guard item.attempts + 1 < retries.attemptMax else { throw error }
+            try await catalog.vanished([], of: item)
+            return .moved
+        }
+        let files = try await catalog.files(of: item.id)
+        let uploads = try await catalog.uploads(of: item.id)
+        let hashes = uploads.map { upload in
+            (row: upload, sha256: files.first { $0.role == upload.role && $0.name == upload.name }?.sha256)
+        }
+        if let progress = document.progress { board.fraction(item, progress) }
+        switch BackendVerdict(document, uploads: hashes) {
+        case .wait:
+            try await catalog.observed(item, document, end: nil)
+            var random = settings.random
+            return .later(PollPolicy().delay(count: count + 1, using: &random))
+        case .sendAgain(let ids):
+            guard item.attempts + 1 < retries.attemptMax else {
+                throw Failure(
+                    .hashMismatch, "What arrived at the backend was not what was sent, again and again.",
+                    detail: ids.map(\.rawValue).joined(separator: " "))
+            }
+            try await catalog.vanished(ids, of: item)
+            // Either the way damaged the bytes, or they are not what they were here.
+            for file in files where file.state == .staged && file.role.isGiven {
+                let staging = staging
+                guard let item = try await catalog.item(item.id) else { break }
+                do throws(Failure) {
+                    try await FileWork.run { stop throws(Failure) in try staging.verify(file, stop: stop) }
+                } catch { return try await failed(item, error) }
+            }
+            return .moved
+        case .end(let state, let reason):
+            try await catalog.observed(item, document, end: (state, reason))
+            board.state(item, state, reason: reason)
+            try await release(item.id)
+            return .finished
+        }
+    }
+
+    // MARK: release
+
+    /// Lets the files go of which it is certain that they may: given ones by their confirmed hash alone, whatever the item's state.
+    func release(_ id: ItemID) async throws(Failure) {
+        guard let item = try await catalog.item(id) else { return }
+        let uploads = try await catalog.uploads(of: id)
+        let staging = staging
+        for file in try await catalog.files(of: id) where file.state != .wanted {
+            var file = file
+            if file.state == .staged {
+                let upload = uploads.first { $0.role == file.role && $0.name == file.name }
+                guard try await mayGo(file, of: item, upload) else { continue }
+                try await catalog.released(file)
+                file.state = .released
+            }
+            let going = file
+            try await FileWork.run { _ throws(Failure) in try staging.remove(going) }
+        }
+        if item.state.isFinal {
+            try await FileWork.run { _ throws(Failure) in try staging.removeFolderIfEmpty(of: id) }
+        }
+    }
+
+    private func mayGo(_ file: FileRow, of item: ItemRow, _ upload: UploadRow?) async throws(Failure) -> Bool {
+        let policy = ReleasePolicy.decide(
+            role: file.role, sha256: file.sha256, state: item.state, reason: item.reason?.code, isMoved: item.isMoved,
+            confirmed: upload?.confirmedSHA256)
+        switch policy {
+        case .go: return true
+        case .stay: return false
+        case .goIfSourceHasIt:
+            guard let source = file.source else { return false }
+            let staging = staging
+            return try await FileWork.run { stop throws(Failure) in
+                try staging.hasSameBytes(source, as: file, stop: stop)
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Files
+import Vocabulary
+
+/// One item's way, a stage at a time. Each stage reads the catalog, does its work, and leaves a durable step behind: a process that dies in
+/// between finds the item where it was.
+struct ItemPipeline: Sendable {
+    let catalog: Catalog
+    let staging: Staging
+    let media: MediaWork
+    let client: BackendClient
+    let weather: Weather
+    let board: TransferBoard
+    let settings: IngestSettings
+    let retries: RetryPolicy
+
+    /// How a stage ended.
+    enum Outcome: Sendable, Equatable {
+        /// The item has a new state: look at it again at once.
+        case moved
+        /// Nothing to do for so many seconds.
+        case later(Double)
+        /// The item is at its end.
+        case finished
+        /// There is no room for it at present.
+        case noRoom(Failure)
+        /// The whole run has to stop.
+        case stopped
+    }
+
+    /// Does the next stage of an item.
+    func advance(_ id: ItemID, pollCount: Int) async -> Outcome {
+        do throws(Failure) {
+            guard let item = try await catalog.item(id) else { return .finished }
+            guard !item.state.isFinal else { return .finished }
+            guard item.intent == .run else { return .later(Self.pausedInterval) }
+            do throws(Failure) {
+                board.state(item, item.state)
+                switch item.state {
+                case .picked: return try await stage(item)
+                case .staged, .preparing: return try await prepare(item)
+                case .uploading: return try await upload(item)
+                case .processing: return try await poll(item, count: pollCount)
+                case .ready, .rejected, .failed, .cancelled, .missing: return .finished
+                }
+            } catch { return try await failed(item, error) }
+        } catch {
+            // The catalog itself does not work: nothing can be kept safe any more.
+            await weather.giveUp(error)
+            return .stopped
+        }
+    }
+
+    /// Seconds between two looks at an item that somebody has paused.
+    private static let pausedInterval = 1.0
+
+    // MARK: What went wrong
+
+    func failed(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
+        if await weather.verdict != nil || Task.isCancelled { return .stopped }
+        switch retries.blame(failure, faults: retries.lonelyFaultMax, othersSucceeded: true) {
+        case .nobody: return .stopped
+        case .everybody:
+            if failure.code == .diskFull, item.state == .picked { return .noRoom(failure) }
+            await weather.giveUp(failure)
+            return .stopped
+        case .final: return try await end(item, .failed, Reason(failure), isRetryable: true)
+        case .item: break
+        }
+        switch failure.code {
+        case .sourceMissing where item.state == .picked:
+            return try await end(item, .missing, Reason(failure), isRetryable: true)
+        case .sourceUnreadable where item.state == .picked:
+            return try await end(item, .failed, Reason(failure), isRetryable: true)
+        case .stagingMissing, .stagingDamaged: return try await recoverStaged(item, failure)
+        default: break
+        }
+        let attempts = try await catalog.attemptFailed(item, failure)
+        if attempts >= retries.attemptMax { return try await end(item, .failed, Reason(failure), isRetryable: true) }
+        board.state(item, item.state, waiting: failure.message)
+        var random = settings.random
+        return .later(retries.delay(faults: attempts, using: &random))
+    }
+
+    private enum StagedCondition { case whole, damaged, lost }
+
+    /// Staged bytes are gone: taken again where the source still is what it was, else the item is missing.
+    private func recoverStaged(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
+        guard item.attempts + 1 < retries.attemptMax else {
+            return try await end(item, .missing, Reason(failure), isRetryable: true)
+        }
+        var damaged: [FileRow] = []
+        for file in try await catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
+            let staging = staging
+            let condition = try await FileWork.run { stop throws(Failure) in
+                if (try? staging.verify(file, stop: stop)) != nil { return StagedCondition.whole }
+                try stop.check()
+                guard let source = file.source, try staging.hasSameBytes(source, as: file, stop: stop) else {
+                    return .lost
+                }
+                return .damaged
+            }
+            switch condition {
+            case .whole: continue
+            case .lost: return try await end(item, .missing, Reason(failure), isRetryable: true)
+            case .damaged: break
+            }
+            // What is left there is not the file any more.
+            try staging.remove(below: file.path)
+            damaged.append(file)
+        }
+        if damaged.isEmpty {
+            let attempts = try await catalog.attemptFailed(item, failure)
+            return attempts >= retries.attemptMax
+                ? try await end(item, .missing, Reason(failure), isRetryable: true) : .moved
+        }
+        try await catalog.restage(damaged, of: item)
+        return .moved
+    }
+
+    func end(
+        _ item: ItemRow, _ state: ItemState, _ reason: Reason?, isRetryable: Bool = false
+    ) async throws(Failure) -> Outcome {
+        try await catalog.ended(item, state, reason, isRetryable: isRetryable)
+        board.state(item, state, reason: reason)
+        return .finished
+    }
+}

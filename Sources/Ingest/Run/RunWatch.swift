@@ -1,0 +1,63 @@
+import Files
+import Vocabulary
+
+/// One process works a home at a time; the others look on.
+struct RunWatch: Sendable {
+    let catalog: Catalog
+    let clock: BoxClock
+    let end: Box.RunEnd
+    let events: @Sendable (BoxEvent) -> Void
+
+    /// Seconds between two looks.
+    static let interval = 0.3
+
+    /// - Returns: the runner's lock, as soon as nobody else holds it; nil when everything is finished before.
+    func lock(home: String) async throws(Failure) -> FileLock? {
+        let path = home + "/runner.lock"
+        var said: [ItemID: ItemState] = [:]
+        var isFollowing = false
+        while true {
+            if let lock = try FileLock.acquire(path) {
+                if isFollowing { events(.tookOver) }
+                return lock
+            }
+            if !isFollowing {
+                isFollowing = true
+                events(.following(process: FileLock.holder(path)))
+            }
+            if try await look(&said) { return nil }
+            await clock.sleep(Self.interval)
+            if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
+        }
+    }
+
+    private var endsAtHandover: Bool { if case .itemsHandedOver = end { true } else { false } }
+
+    /// - Returns: whether nothing is left to wait for.
+    private func look(_ said: inout [ItemID: ItemState]) async throws(Failure) -> Bool {
+        var unfinished = 0
+        let ids: [ItemID]
+        switch end {
+        case .idle: ids = try await catalog.runnable().map(\.id) + said.keys.filter { said[$0]?.isFinal == false }
+        case .itemsFinal(let items), .itemsHandedOver(let items): ids = items
+        case .stopped: return false
+        }
+        for id in ids where said[id]?.isFinal != true {
+            guard let item = try await catalog.item(id) else { continue }
+            if !item.state.isFinal, item.intent == .run, !(endsAtHandover && item.state == .processing) {
+                unfinished += 1
+            }
+            guard said[id] != item.state || !item.state.isFinal else { continue }
+            said[id] = item.state
+            let (total, confirmed) = try await catalog.transferred(id)
+            var progress = ItemProgress(id: id, name: item.name, state: item.state)
+            progress.bytes = total
+            progress.confirmedBytes = confirmed
+            if item.state == .uploading, total > 0 { progress.fraction = Double(confirmed) / Double(total) }
+            progress.waiting = item.waiting
+            progress.reason = item.reason
+            events(.item(progress))
+        }
+        return unfinished == 0
+    }
+}

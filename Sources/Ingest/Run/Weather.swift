@@ -1,0 +1,98 @@
+import Synchronization
+import Vocabulary
+
+/// What is everybody's fault: no network, no room, no token. All operations of a run wait here with one reason, and nobody's attempts are
+/// used up.
+actor Weather {
+    private let clock: BoxClock
+    private let patience: Double?
+    private let policy: RetryPolicy
+    private let random: BoxRandom
+    private let isBackendWell: @Sendable () async -> Bool
+    private let say: @Sendable (String?) -> Void
+
+    private(set) var successCount = 0
+    private(set) var reason: Failure?
+    /// Why the run has to end.
+    private(set) var verdict: Failure?
+
+    /// Refusals that only a person can end are asked for so often, in case a token is being renewed.
+    static let personFaultMax = 3
+
+    init(
+        clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
+        isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) -> Void
+    ) {
+        self.clock = clock
+        self.patience = patience
+        self.policy = policy
+        self.random = random
+        self.isBackendWell = isBackendWell
+        self.say = say
+    }
+
+    func succeeded() {
+        successCount += 1
+        if reason != nil {
+            reason = nil
+            say(nil)
+        }
+    }
+
+    /// Carries an operation out, again and again while its failure is everybody's.
+    nonisolated func persist<Value: Sendable>(
+        _ operation: @Sendable () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let before = await successCount
+        var faults = 0
+        var since: Double?
+        while true {
+            do throws(Failure) {
+                if let verdict = await verdict { throw verdict }
+                let value = try await operation()
+                await succeeded()
+                return value
+            } catch {
+                faults += 1
+                if await verdict != nil || Task.isCancelled { throw error }
+                let othersSucceeded = await othersSucceed(since: before, error, faults: faults)
+                guard policy.blame(error, faults: faults, othersSucceeded: othersSucceeded) == .everybody else {
+                    throw error
+                }
+                let start = since ?? clock.seconds
+                since = start
+                let delay = try await endured(error, faults: faults, since: start)
+                await clock.sleep(delay)
+                if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
+            }
+        }
+    }
+
+    /// Where nothing else is under way to compare with, the backend itself is asked how it is.
+    private nonisolated func othersSucceed(since count: Int, _ failure: Failure, faults: Int) async -> Bool {
+        if await successCount > count { return true }
+        guard failure.code == .backendError || failure.code == .internalError, faults >= policy.lonelyFaultMax else {
+            return false
+        }
+        return await isBackendWell()
+    }
+
+    /// - Returns: seconds to wait.
+    private func endured(_ failure: Failure, faults: Int, since: Double) throws(Failure) -> Double {
+        if reason?.code != failure.code {
+            reason = failure
+            say(failure.message)
+        }
+        let isForAPerson = failure.remedy != .retryLater && faults >= Self.personFaultMax
+        let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false
+        if isForAPerson || isOverdue {
+            verdict = failure
+            throw failure
+        }
+        var random = random
+        return policy.delay(faults: faults, using: &random)
+    }
+
+    /// The run ends with this.
+    func giveUp(_ failure: Failure) { if verdict == nil { verdict = failure } }
+}

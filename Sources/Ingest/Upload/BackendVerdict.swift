@@ -1,0 +1,38 @@
+import Vocabulary
+
+/// What the backend's document of an item means for the box.
+enum BackendVerdict: Sendable, Equatable {
+    /// The backend is not done, or has not read all of the given files yet.
+    case wait
+    case end(ItemState, Reason?)
+    /// These uploads did not arrive as they were sent, or are gone.
+    case sendAgain([UploadID])
+
+    /// - Parameters:
+    ///   - uploads: the item's, with the hash that each file has here.
+    init(_ document: ItemDocument, uploads: [(row: UploadRow, sha256: SHA256Digest?)]) {
+        let shown = Dictionary(document.uploads.map { ($0.uploadID, $0) }, uniquingKeysWith: { first, _ in first })
+        let lost = uploads.filter { upload in
+            guard let seen = shown[upload.row.id] else { return false }
+            if let hash = seen.sha256Recomputed { return hash != upload.sha256 }
+            return seen.state == .expired || seen.state == .aborted
+        }
+        guard lost.isEmpty else {
+            self = .sendAgain(lost.map(\.row.id))
+            return
+        }
+        // The state may be there before every byte has been read again; only the hashes let a file leave staging.
+        let isConfirmed = uploads.allSatisfy { upload in
+            !upload.row.role.isGiven || shown[upload.row.id]?.sha256Recomputed == upload.sha256
+        }
+        switch document.state {
+        case .awaiting, .processing: self = .wait
+        case .ready: self = isConfirmed ? .end(.ready, nil) : .wait
+        case .rejected:
+            self =
+                isConfirmed
+                ? .end(.rejected, document.reason ?? Reason(.contentRefused, "The backend refused it.")) : .wait
+        case .deleted: self = .end(.cancelled, Reason(.gone, "The item was deleted at the backend."))
+        }
+    }
+}

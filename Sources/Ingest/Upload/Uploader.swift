@@ -1,0 +1,231 @@
+import Digests
+import Files
+import Synchronization
+import Vocabulary
+
+/// Carries out what the state machine of one file asks for. One of these a file; it lives as long as the upload runs.
+final class Uploader: Sendable {
+    let item: ItemRow
+    let file: FileRow
+    let upload: UploadRow
+    let path: String
+    let client: BackendClient
+    let catalog: Catalog
+    let weather: Weather
+    let board: TransferBoard
+    /// Content-MD5 of parts that are signed and not sent yet.
+    private let digests = Mutex<[Int: String]>([:])
+
+    init(
+        item: ItemRow, file: FileRow, upload: UploadRow, path: String, client: BackendClient, catalog: Catalog,
+        weather: Weather, board: TransferBoard
+    ) {
+        self.item = item
+        self.file = file
+        self.upload = upload
+        self.path = path
+        self.client = client
+        self.catalog = catalog
+        self.weather = weather
+        self.board = board
+    }
+
+    /// Brings the file to the backend. Returns when the backend has all of it; what it read itself shows in the item's document later.
+    func run() async throws(Failure) {
+        let grid = try PartGrid(size: file.bytes ?? 0, partSize: upload.partSize)
+        var machine = UploadStateMachine(grid: grid)
+        var failure: Failure?
+        let known = try await known()
+        await withTaskGroup(of: UploadStateMachine.Event.self) { group in
+            var events = [UploadStateMachine.Event.begun(known)]
+            while true {
+                for event in events {
+                    // Its last act may fail too: writing down that the file has arrived.
+                    if machine.isEnded, case .failed(let reason, nil) = event, failure == nil { failure = reason }
+                    for action in machine.handle(event) {
+                        if case .giveUp(let reason) = action { failure = reason }
+                        // Only the grid of the session counts: the backend may have clamped the size of a part.
+                        let grid = machine.grid
+                        group.addTask { await self.carryOut(action, grid) }
+                    }
+                }
+                if machine.isEnded, failure != nil { group.cancelAll() }
+                guard let event = await group.next() else { break }
+                events = [event]
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func known() async throws(Failure) -> UploadStateMachine.Known {
+        guard upload.generation > 0 else { return .nothing }
+        if upload.state == .queued { return .useless(generation: upload.generation) }
+        let parts = try await catalog.parts(of: upload.id)
+        return .session(generation: upload.generation, acknowledged: Set(parts.map(\.number)))
+    }
+
+    // MARK: Actions
+
+    private func carryOut(_ action: UploadStateMachine.Action, _ grid: PartGrid) async -> UploadStateMachine.Event {
+        do throws(Failure) {
+            switch action {
+            case .open(let parts): return try await open(parts, grid)
+            case .reopen(let generation):
+                let session = try await weather.persist { () throws(Failure) in
+                    try await client.reopen(upload.id, generation: generation)
+                }
+                return try await opened(session)
+            case .list: return try await list(grid)
+            case .sign(let parts, let generation):
+                let wanted = try await partRequests(parts, grid)
+                let urls = try await weather.persist { () throws(Failure) in
+                    try await client.partURLs(upload.id, PartURLsRequest(generation: generation, parts: wanted))
+                }
+                return .signed(generation: generation, numbered(urls.urls))
+            case .send(let part, let url, let generation):
+                return try await send(grid.part(part), url, generation)
+            case .complete(let generation): return try await complete(generation)
+            case .finish(let generation):
+                try await catalog.completed(upload.id, generation: generation)
+                return .completed
+            case .giveUp: return .completed
+            }
+        } catch { return event(for: error, after: action) }
+    }
+
+    /// What a refusal means to the machine.
+    private func event(
+        for failure: Failure, after action: UploadStateMachine.Action
+    ) -> UploadStateMachine.Event {
+        switch (action, failure.code) {
+        case (.send(let part, _, let generation), .urlExpired), (.send(let part, _, let generation), .unauthorized):
+            return .urlRefused(part, generation: generation)
+        case (.send(let part, _, let generation), .badDigest), (.send(let part, _, let generation), .badRequest):
+            // What is staged may have changed since it was signed.
+            digests.withLock { $0[part] = nil }
+            return .partRefused(part, generation: generation)
+        case (.send(_, _, let generation), .notFound), (.send(_, _, let generation), .gone),
+            (.sign(_, let generation), .notFound), (.sign(_, let generation), .gone),
+            (.complete(let generation), .notFound), (.complete(let generation), .gone):
+            return .sessionLost(generation: generation)
+        case (_, .staleGeneration): return .generationStale
+        case (.complete(let generation), .incomplete): return .incomplete(generation: generation)
+        case (.complete(let generation), .hashMismatch): return .wholeRefused(generation: generation)
+        case (.send(_, _, let generation), _): return .failed(failure, generation: generation)
+        default: return .failed(failure, generation: nil)
+        }
+    }
+
+    private func open(_ parts: [Int], _ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
+        let request = OpenUploadRequest(
+            uploadID: upload.id, itemID: item.id, role: file.role, name: file.name, filename: filename,
+            contentType: file.contentType, sizeBytes: file.bytes, partSize: grid.partSize, sha256: file.sha256,
+            shoot: item.shoot, parts: try await partRequests(parts, grid))
+        let session = try await weather.persist { () throws(Failure) in try await client.open(request) }
+        return try await opened(session)
+    }
+
+    private var filename: String { file.role == .original ? item.name : file.name }
+
+    /// The session is written down before the first byte goes.
+    private func opened(_ session: UploadSession) async throws(Failure) -> UploadStateMachine.Event {
+        if !session.alreadyStored, session.state == .open {
+            try await catalog.sessionOpened(
+                upload.id, generation: session.generation, partSize: session.partSize)
+        }
+        return .session(session)
+    }
+
+    private func list(_ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
+        let listing = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
+        if listing.state == .open {
+            try await catalog.sessionOpened(upload.id, generation: listing.generation, partSize: grid.partSize)
+            let parts = listing.parts.filter {
+                (1...grid.count).contains($0.partNumber) && grid.part($0.partNumber).length == $0.size
+            }
+            try await catalog.stored(
+                parts.map { PartRow(number: $0.partNumber, bytes: $0.size, etag: $0.etag) }, of: upload.id,
+                generation: listing.generation)
+        }
+        return .listed(listing)
+    }
+
+    private func send(
+        _ part: PartGrid.Part, _ url: String, _ generation: Int
+    ) async throws(Failure) -> UploadStateMachine.Event {
+        let request = try await partRequest(part)
+        let key = TransferBoard.PartKey(upload: upload.id, number: part.number)
+        defer { board.sending(item, key, nil) }
+        let etag = try await weather.persist { () throws(Failure) in
+            try await self.client.put(request, of: self.path, offset: part.offset, to: url) { sent in
+                self.board.sending(self.item, key, sent)
+            }
+        }
+        try await catalog.stored(
+            [PartRow(number: part.number, bytes: part.length, etag: etag)], of: upload.id, generation: generation)
+        digests.withLock { $0[part.number] = nil }
+        board.acknowledged(item, bytes: part.length)
+        return .stored(part.number, generation: generation)
+    }
+
+    private func complete(_ generation: Int) async throws(Failure) -> UploadStateMachine.Event {
+        guard let bytes = file.bytes, let sha256 = file.sha256 else {
+            throw Failure(.internalError, "A file was to be sealed before it was staged.", detail: file.path)
+        }
+        try await catalog.completing(upload.id)
+        let parts = try await catalog.parts(of: upload.id)
+        let request = CompleteUploadRequest(
+            generation: generation, sizeBytes: bytes, sha256: sha256,
+            parts: parts.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: $0.etag) })
+        // A lost answer is no answer: the same request again, which the backend allows.
+        try await weather.persist { () throws(Failure) in try await client.complete(upload.id, request) }
+        try await catalog.completed(upload.id, generation: generation)
+        return .completed
+    }
+
+    // MARK: Parts
+
+    private func partRequests(_ numbers: [Int], _ grid: PartGrid) async throws(Failure) -> [PartRequest] {
+        var requests: [PartRequest] = []
+        for number in numbers { requests.append(try await partRequest(grid.part(number))) }
+        return requests
+    }
+
+    private func partRequest(_ part: PartGrid.Part) async throws(Failure) -> PartRequest {
+        if let known = digests.withLock({ $0[part.number] }) {
+            return PartRequest(partNumber: part.number, length: part.length, contentMD5: known)
+        }
+        let path = path
+        let md5 = try await FileWork.run { stop throws(Failure) in
+            try Self.contentMD5(path: path, part: part, stop: stop)
+        }
+        digests.withLock { $0[part.number] = md5 }
+        return PartRequest(partNumber: part.number, length: part.length, contentMD5: md5)
+    }
+
+    /// Bytes read at a time for a part's hash.
+    private static let bufferBytes = 1 << 20
+
+    private static func contentMD5(path: String, part: PartGrid.Part, stop: StopFlag) throws(Failure) -> String {
+        let file = try OpenFile.reading(path)
+        let digest = Digest(.md5)
+        var offset = part.offset
+        let end = part.offset + part.length
+        while offset < end {
+            try stop.check()
+            let bytes = try file.read(count: min(bufferBytes, end - offset), at: offset)
+            guard !bytes.isEmpty else {
+                throw Failure(
+                    .stagingDamaged, "A staged file has become shorter: pick it again.", detail: "\(path) at \(offset)")
+            }
+            digest.update(bytes)
+            offset += bytes.count
+        }
+        return digest.finalize().base64
+    }
+
+    private func numbered(_ urls: [String: String]) -> [Int: String] {
+        Dictionary(
+            urls.compactMap { key, url in Int(key).map { ($0, url) } }, uniquingKeysWith: { first, _ in first })
+    }
+}

@@ -1,0 +1,63 @@
+import Files
+import Foundation
+import Vocabulary
+
+/// Settings from outside: `RUSHES_*` variables, over a JSON5 file. Secrets come from a variable or a file, never from arguments.
+struct Configuration: Sendable, Equatable {
+    /// Where everything of this user's lives: catalog, staging, the embedded backend.
+    var home: String
+    /// `unix:PATH`, `http://…` or `https://…`; nil for the embedded backend.
+    var server: String?
+    var token: String?
+    /// Read again for each request, so that a renewed token counts at once.
+    var tokenFile: String?
+
+    /// The keys of the file; the same words as the variables.
+    private struct Settings: Decodable {
+        var home, server, token: String?
+        var tokenFile: String?
+        enum CodingKeys: String, CodingKey {
+            case home, server, token
+            case tokenFile = "token_file"
+        }
+    }
+
+    /// - Parameters:
+    ///   - environment: all variables.
+    ///   - read: the contents of a file, nil where there is none.
+    init(environment: [String: String], read: (String) throws(Failure) -> Data?) throws(Failure) {
+        func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        let user = variable("HOME") ?? NSHomeDirectory()
+        let file = variable("RUSHES_CONFIG") ?? (variable("XDG_CONFIG_HOME") ?? user + "/.config") + "/rushes/config.json5"
+        var settings = Settings()
+        if let data = try read(file) {
+            let decoder = JSONDecoder()
+            decoder.allowsJSON5 = true
+            do { settings = try decoder.decode(Settings.self, from: data) } catch {
+                throw Failure(
+                    .usage, "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file.",
+                    detail: "\(error)")
+            }
+        } else if variable("RUSHES_CONFIG") != nil {
+            throw Failure(.usage, "The settings file “\(file)” of RUSHES_CONFIG does not exist.")
+        }
+        home =
+            variable("RUSHES_HOME") ?? settings.home ?? (variable("XDG_DATA_HOME") ?? user + "/.local/share") + "/rushes"
+        server = variable("RUSHES_SERVER") ?? settings.server
+        token = variable("RUSHES_TOKEN") ?? settings.token
+        tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
+    }
+
+    static func current() throws(Failure) -> Configuration {
+        try Configuration(environment: ProcessInfo.processInfo.environment) { path throws(Failure) in
+            guard try Files.facts(path) != nil else { return nil }
+            return Data(try OpenFile.reading(path).read(count: fileBytesMax, at: 0))
+        }
+    }
+    private static let fileBytesMax = 64 << 10
+
+    /// The embedded backend's data.
+    var backendFolder: String { home + "/backend" }
+    /// Where the embedded backend answers, and `rushes serve` without `--listen`.
+    static func socket(of backendFolder: String) -> String { backendFolder + "/backend.sock" }
+}

@@ -1,0 +1,111 @@
+import Backend
+import Curl
+import Files
+import Ingest
+import MediaJobs
+import Vocabulary
+
+/// A box with its backend: a remote one, or the embedded one, which answers on a Unix socket in the home while the box works.
+struct House: Sendable {
+    let box: Box
+    private let embedded: EmbeddedBackend?
+    private let media: MediaJobs
+
+    /// - Parameter server: as `--server` names it; it goes before the settings.
+    static func open(
+        _ configuration: Configuration, server: String?, media: MediaJobs
+    ) async throws(Failure) -> House {
+        var embedded: EmbeddedBackend?
+        let address: ServerAddress
+        if let named = server ?? configuration.server {
+            address = try self.address(named)
+        } else {
+            let backend = EmbeddedBackend(folder: configuration.backendFolder, media: media)
+            try await backend.start()
+            embedded = backend
+            address = .socket(path: backend.socket)
+        }
+        let settings = IngestSettings(home: configuration.home, server: address, media: .running(media)) {
+            () throws(Failure) -> String? in try configuration.currentToken()
+        }
+        do throws(Failure) {
+            return House(box: try await Box.open(settings), embedded: embedded, media: media)
+        } catch {
+            await embedded?.stop()
+            throw error
+        }
+    }
+
+    func close() async {
+        await embedded?.stop()
+        await media.shutDown()
+    }
+
+    private static func address(_ text: String) throws(Failure) -> ServerAddress {
+        if text.hasPrefix("unix:") {
+            let path = String(text.dropFirst(5))
+            guard path.utf8.count <= Self.socketPathBytesMax else {
+                throw Failure(
+                    .socketPathTooLong,
+                    "The socket's path has \(path.utf8.count) bytes, \(Self.socketPathBytesMax) at most: use a shorter one.",
+                    detail: path)
+            }
+            return .socket(path: path)
+        }
+        guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
+            throw Failure(.usage, "--server takes unix:PATH, http://… or https://….")
+        }
+        return .remote(url: text)
+    }
+    /// `sun_path` has 108 bytes with its closing zero (unix(7)).
+    private static let socketPathBytesMax = 107
+}
+
+extension Configuration {
+    /// From the file where one is named, since it may be renewed while we run.
+    func currentToken() throws(Failure) -> String? {
+        guard let tokenFile else { return token }
+        let bytes = try OpenFile.reading(tokenFile).read(count: Self.tokenBytesMax, at: 0)
+        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+    private static let tokenBytesMax = 4096
+}
+
+/// The backend inside this process. Where another process already serves the folder, that one is used, and this one stands by to take its
+/// place when it goes.
+private actor EmbeddedBackend {
+    nonisolated let socket: String
+    private let settings: BackendSettings
+    private var backend: Backend?
+    private var standby: Task<Void, Never>?
+    private static let standbyInterval = Duration.milliseconds(300)
+
+    init(folder: String, media: MediaJobs) {
+        socket = Configuration.socket(of: folder)
+        settings = BackendSettings(
+            dataFolder: folder, listen: .unix(path: socket), media: media, log: { Output.say($0) })
+    }
+
+    func start() async throws(Failure) {
+        do throws(Failure) {
+            backend = try await Backend.start(settings)
+        } catch {
+            guard error.code == .alreadyRunning else { throw error }
+            standby = Task { await self.standBy() }
+        }
+    }
+
+    private func standBy() async {
+        while !Task.isCancelled, backend == nil {
+            try? await Task.sleep(for: Self.standbyInterval)
+            backend = try? await Backend.start(settings)
+        }
+    }
+
+    func stop() async {
+        standby?.cancel()
+        await standby?.value
+        await backend?.stop()
+        backend = nil
+    }
+}

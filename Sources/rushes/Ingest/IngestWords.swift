@@ -1,0 +1,87 @@
+import Ingest
+import Vocabulary
+
+/// Items in words and bars. Pure.
+enum IngestWords {
+    /// From here on an upload's tenths are worth a line each.
+    static let largeBytes = 64 << 20
+    private static let barWidth = 20
+
+    /// One line for a state that an item has come to.
+    static func line(_ item: ItemProgress) -> String {
+        var text = "\(item.name): \(item.state.rawValue)"
+        if let reason = item.reason { text += " (\(reason.code)): \(reason.message)" }
+        if item.state == .uploading, item.bytes > 0 { text += ", \(amount(item.confirmedBytes)) of \(amount(item.bytes))" }
+        if let waiting = item.waiting { text += " — \(waiting)" }
+        return text
+    }
+
+    /// A bar of at most `width` columns: what is done of the present state, bytes, rate and time left.
+    static func bar(_ item: ItemProgress, width: Int) -> String {
+        let filled = Int(((item.fraction ?? 0) * Double(barWidth)).rounded(.down))
+        let bar =
+            item.fraction == nil
+            ? String(repeating: "·", count: barWidth)
+            : String(repeating: "█", count: filled) + String(repeating: "░", count: barWidth - filled)
+        var right = "\(bar) \(item.state.rawValue)"
+        if item.state == .uploading {
+            right += " \(amount(item.confirmedBytes))/\(amount(item.bytes))"
+            if let rate = item.rate { right += " \(amount(Int(rate)))/s" }
+            if let left = item.secondsLeft { right += " \(Duration.seconds(left).clock) left" }
+        } else if let fraction = item.fraction {
+            right += " \(Int(fraction * 100)) %"
+        }
+        if let waiting = item.waiting { right += " — \(waiting)" }
+        let room = max(8, width - right.count - 2)
+        let name = Output.printable(item.name)
+        let shown = name.count > room ? "…" + name.suffix(room - 1) : name
+        return String((shown + " " + right).prefix(max(width - 1, 1)))
+    }
+
+    /// What came of looking at the paths.
+    static func enrolled(_ report: EnrolReport) -> [String] {
+        var lines: [String] = []
+        var new = 0, there = 0, joined = 0, again = 0
+        for pick in report.picks {
+            switch pick.outcome {
+            case .new: new += 1
+            case .joined: joined += 1
+            case .again: again += 1
+            case .alreadyThere: there += 1
+            case .refusedBefore(let reason):
+                lines.append("\(pick.path): refused before (\(reason.code)): \(reason.message)")
+            }
+        }
+        for ignored in report.ignored {
+            if case .systemFile = ignored.reason { continue }
+            lines.append("\(ignored.path): not taken, \(ignored.reason.words)")
+        }
+        let system = report.ignored.count { if case .systemFile = $0.reason { true } else { false } }
+        var counts: [String] = []
+        if new > 0 { counts.append("\(new) to take") }
+        if joined > 0 { counts.append("\(joined) on the way already") }
+        if again > 0 { counts.append("\(again) to try again") }
+        if there > 0 { counts.append("\(there) already there") }
+        if system > 0 { counts.append("\(system) system files left") }
+        lines.append(counts.isEmpty ? "nothing to take" : counts.joined(separator: ", "))
+        return lines
+    }
+
+    static func summary(_ items: [ItemStatus], _ report: EnrolReport) -> String {
+        let counts = ItemState.allCases.compactMap { state in
+            let count = items.count { $0.state == state }
+            return count > 0 ? "\(count) \(state.rawValue)" : nil
+        }
+        return counts.isEmpty ? "no items" : counts.joined(separator: ", ")
+    }
+
+    /// Bytes for people, in powers of 1000: `1.2 GB`.
+    static func amount(_ bytes: Int) -> String {
+        var value = Double(bytes)
+        for unit in ["B", "kB", "MB", "GB"] {
+            if value < 1000 { return unit == "B" ? "\(bytes) B" : "\((value * 10).rounded() / 10) \(unit)" }
+            value /= 1000
+        }
+        return "\((value * 10).rounded() / 10) TB"
+    }
+}

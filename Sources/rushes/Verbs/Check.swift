@@ -1,0 +1,40 @@
+import Backend
+import Files
+import Ingest
+import Vocabulary
+
+extension Verb {
+    static let check = Verb(
+        "check", summary: "verify that nothing is lost, on both sides",
+        details: """
+            Reads every staged and stored byte again and compares with what is written down. It
+            changes nothing. Each finding is one line; exit code 1 when there is any. Run it while
+            nothing else works on the folders.
+            """,
+        options: [.data, .json]
+    ) { arguments async throws(Failure) in
+        let configuration = try Configuration.current()
+        let backend = arguments[.data] ?? configuration.backendFolder
+        var findings: [Finding] = []
+        var sides: [String] = []
+        if try Files.facts(configuration.home + "/catalog.db") != nil {
+            findings += try await BoxCheck.run(home: configuration.home)
+            sides.append("the box in \(configuration.home)")
+        }
+        if try Files.facts(backend) != nil {
+            findings += try await BackendCheck.run(dataFolder: backend)
+            sides.append("the backend in \(backend)")
+        } else if arguments[.data] != nil {
+            throw Failure(.sourceMissing, "The folder “\(backend)” does not exist.")
+        }
+        for finding in findings {
+            if arguments.has(.json) { try Output.json(finding) } else { try Output.line(Output.printable(finding.description)) }
+        }
+        if sides.isEmpty {
+            Output.say("there is nothing to check in \(configuration.home).")
+        } else {
+            Output.say("checked \(sides.joined(separator: " and ")): \(findings.isEmpty ? "clean" : "\(findings.count) findings").")
+        }
+        return findings.isEmpty ? .done : .failed
+    }
+}

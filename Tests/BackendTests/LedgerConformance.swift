@@ -1,0 +1,315 @@
+import Digests
+import Testing
+import Vocabulary
+
+@testable import Backend
+
+/// What every ledger has to do, whatever it is built on. One function a rule; each gets a ledger of its own.
+enum LedgerConformance {
+    static let owner = Owner(rawValue: "anna")
+    static let stranger = Owner(rawValue: "ben")
+    static let start = Timestamp(milliseconds: 1_700_000_000_000)
+    static let policy = RetryPolicy(attemptMax: 3, failureMax: 3)
+
+    static let rules: [(name: String, check: @Sendable (any Ledger) async throws -> Void)] = [
+        ("an open is repeatable, and foreign ids are unknown", openIsRepeatable),
+        ("a stale generation signs and seals nothing", staleGenerations),
+        ("a reopen answers the same twice and starts from zero", reopen),
+        ("attempts are counted at the claim, and epochs rise", claims),
+        ("what is done under a lost lease changes nothing", lostLeases),
+        ("publishing is one transaction with its event", publishing),
+        ("attempts end at their limit", attemptLimit),
+        ("what is attached to a running job makes it start over", growing),
+        ("bytes go with the last item that names them", references),
+        ("events are numbered without gaps, owner by owner", events),
+        ("sessions run out, attached uploads do not", expiry),
+        ("the same bytes under two keys become one object", folding),
+    ]
+
+    // MARK: Pieces
+
+    static func upload(_ id: String, item: String = "item-1", role: FileRole = .original, bytes: String = "bytes")
+        throws -> TestFile
+    {
+        var file = try TestFile(id, item: item, Array(bytes.utf8))
+        (file.role, file.name) = (role, role.rawValue + id)
+        return file
+    }
+
+    static func sealed(_ file: TestFile, in ledger: any Ledger, owner: Owner = owner) async throws -> UploadRow {
+        let (row, _) = try await ledger.open(file.open, owner: owner, now: start, expiresAt: start.adding(seconds: 100))
+        guard row.state == .open else { return row }
+        return try await ledger.seal(
+            row.session, owner: owner, key: .upload(row.session), size: file.bytes.count, sha256: file.sha256,
+            now: start)
+    }
+
+    static func attached(_ file: TestFile, in ledger: any Ledger, owner: Owner = owner) async throws -> ItemRow {
+        _ = try await sealed(file, in: ledger, owner: owner)
+        return try await ledger.attach(file.attach, to: file.item, owner: owner, now: start)
+    }
+
+    static func claimed(_ ledger: any Ledger, after seconds: Double = 0) async throws -> ClaimedJob {
+        let now = start.adding(seconds: seconds)
+        return try #require(try await ledger.claim(now: now, leaseUntil: now.adding(seconds: 60)))
+    }
+
+    static func thumbnail(_ job: ClaimedJob) -> Manifest {
+        let key = BlobKey.made(for: job.item.id, epoch: job.epoch, name: OutputName("512"))
+        let sha256 = Digest.sha256(key.rawValue)
+        var manifest = Manifest.empty
+        manifest.kind = .photo
+        manifest.blobs = [BlobRow(key: key, owner: job.item.owner, size: 5, sha256: sha256)]
+        manifest.renditions = [
+            RenditionRow(
+                rendition: Rendition(
+                    role: .thumbnail, name: "512", contentType: "image/jpeg", sizeBytes: 5, sha256: sha256, width: 1,
+                    height: 1),
+                blob: key)
+        ]
+        return manifest
+    }
+
+    // MARK: Rules
+
+    @Sendable static func openIsRepeatable(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        let later = start.adding(seconds: 100)
+        #expect(try await ledger.open(file.open, owner: owner, now: start, expiresAt: later).isNew)
+        #expect(try await !ledger.open(file.open, owner: owner, now: start, expiresAt: later).isNew)
+        var other = file.open
+        other.sizeBytes = 6
+        #expect(
+            await failure { _ = try await ledger.open(other, owner: owner, now: start, expiresAt: later) } == .conflict)
+        #expect(
+            await failure { _ = try await ledger.open(file.open, owner: stranger, now: start, expiresAt: later) }
+                == .notFound)
+        #expect(try await ledger.upload(file.upload, owner: stranger) == nil)
+        #expect(try await ledger.abort(file.upload, owner: stranger) == nil)
+        #expect(try await ledger.reopen(file.upload, owner: stranger, generation: 1, expiresAt: later) == nil)
+    }
+
+    @Sendable static func staleGenerations(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        let (row, _) = try await ledger.open(file.open, owner: owner, now: start, expiresAt: start)
+        let next = StoreSession(upload: file.upload, generation: 2)
+        let part = SignedPart(number: 1, length: 5, md5: String(repeating: "0", count: 32))
+        #expect(
+            await failure { try await ledger.recordSigned([part], session: next, owner: owner, expiresAt: start) }
+                == .staleGeneration)
+        #expect(
+            await failure {
+                _ = try await ledger.seal(
+                    next, owner: owner, key: .upload(next), size: 5, sha256: file.sha256, now: start)
+            } == .staleGeneration)
+        try await ledger.recordSigned([part], session: row.session, owner: owner, expiresAt: start)
+        var again = part
+        again.md5 = String(repeating: "1", count: 32)
+        try await ledger.recordSigned([again], session: row.session, owner: owner, expiresAt: start)
+        #expect(try await ledger.signedParts(row.session) == [again])
+        _ = try await ledger.abort(file.upload, owner: owner)
+        #expect(
+            await failure {
+                try await ledger.recordSigned([part], session: row.session, owner: owner, expiresAt: start)
+            } == .gone)
+    }
+
+    @Sendable static func reopen(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        let (row, _) = try await ledger.open(file.open, owner: owner, now: start, expiresAt: start)
+        try await ledger.recordSigned(
+            [SignedPart(number: 1, length: 5, md5: String(repeating: "0", count: 32))], session: row.session,
+            owner: owner, expiresAt: start)
+        try await ledger.expire(row.session)
+        for _ in 0..<2 {
+            let next = try #require(try await ledger.reopen(file.upload, owner: owner, generation: 1, expiresAt: start))
+            #expect(next.generation == 2)
+            #expect(next.state == .open)
+            #expect(try await ledger.signedParts(next.session).isEmpty)
+        }
+        #expect(
+            await failure { _ = try await ledger.reopen(file.upload, owner: owner, generation: 3, expiresAt: start) }
+                == .staleGeneration)
+        let session = StoreSession(upload: file.upload, generation: 2)
+        let sealed = try await ledger.seal(
+            session, owner: owner, key: .upload(session), size: 5, sha256: file.sha256, now: start)
+        // A completed upload is not lost, whatever the client believes.
+        #expect(try await ledger.reopen(file.upload, owner: owner, generation: 2, expiresAt: start) == sealed)
+    }
+
+    @Sendable static func claims(_ ledger: any Ledger) async throws {
+        _ = try await attached(try upload("up-1"), in: ledger)
+        let first = try await claimed(ledger)
+        #expect((first.attempt, first.epoch, first.failureCount) == (1, 1, 0))
+        #expect(try await ledger.claim(now: start, leaseUntil: start) == nil)
+        let failure = Failure(.mediaCrashed, "Died.")
+        #expect(
+            try await ledger.retry(first.item.id, epoch: 1, failure: failure, runnableAt: start.adding(seconds: 10)))
+        #expect(try await ledger.claim(now: start.adding(seconds: 9), leaseUntil: start) == nil)
+        let second = try await claimed(ledger, after: 10)
+        #expect((second.attempt, second.epoch, second.failureCount) == (2, 2, 1))
+        #expect(try await ledger.giveBack(second.item.id, epoch: 2, runnableAt: start))
+        let third = try await claimed(ledger, after: 20)
+        #expect((third.attempt, third.epoch, third.failureCount) == (2, 3, 1))
+    }
+
+    @Sendable static func lostLeases(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        _ = try await attached(file, in: ledger)
+        let lost = try await claimed(ledger)
+        try await ledger.sweep(now: start.adding(seconds: 61), isRestart: false, policy: policy)
+        let held = try await claimed(ledger, after: 100)
+        let id = file.item
+        #expect(held.epoch == lost.epoch + 1)
+        #expect(try await !ledger.heartbeat(id, epoch: lost.epoch, leaseUntil: start))
+        #expect(try await !ledger.publish(thumbnail(lost), item: id, epoch: lost.epoch, now: start))
+        #expect(
+            try await !ledger.reject(Reason(.corrupt, ""), manifest: .empty, item: id, epoch: lost.epoch, now: start))
+        #expect(try await !ledger.recordDamaged(file.upload, item: id, epoch: lost.epoch, now: start))
+        #expect(try await !ledger.retry(id, epoch: lost.epoch, failure: Failure(.ioError, ""), runnableAt: start))
+        #expect(try await !ledger.giveBack(id, epoch: lost.epoch, runnableAt: start))
+        #expect(
+            try await ledger.recordVerified(file.upload, item: id, epoch: lost.epoch, sha256: file.sha256, now: start)
+                == nil)
+        #expect(try await ledger.item(id, owner: owner)?.state == .processing)
+        #expect(try await ledger.heartbeat(id, epoch: held.epoch, leaseUntil: start.adding(seconds: 500)))
+        try await ledger.sweep(now: start.adding(seconds: 400), isRestart: false, policy: policy)
+        #expect(try await ledger.publish(thumbnail(held), item: id, epoch: held.epoch, now: start))
+        #expect(try await !ledger.publish(thumbnail(held), item: id, epoch: held.epoch, now: start))
+    }
+
+    @Sendable static func publishing(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        _ = try await attached(file, in: ledger)
+        let job = try await claimed(ledger)
+        let key = try await ledger.recordVerified(
+            file.upload, item: file.item, epoch: job.epoch, sha256: file.sha256, now: start)
+        #expect(key == .upload(StoreSession(upload: file.upload, generation: 1)))
+        #expect(try await ledger.publish(thumbnail(job), item: file.item, epoch: job.epoch, now: start))
+        let item = try #require(try await ledger.item(file.item, owner: owner))
+        #expect(item.state == .ready)
+        #expect(item.kind == .photo)
+        #expect(item.renditions == thumbnail(job).renditions)
+        #expect(item.uploads.first?.recomputed == file.sha256)
+        #expect(try await ledger.offering(item.renditions[0].blob) == item.renditions[0].rendition)
+        #expect(try await ledger.events(owner: owner, after: 0, limit: 10).map(\.state) == [.processing, .ready])
+    }
+
+    @Sendable static func attemptLimit(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        _ = try await attached(file, in: ledger)
+        for attempt in 1...3 {
+            let job = try await claimed(ledger, after: Double(attempt) * 1000)
+            #expect(job.attempt == attempt)
+            try await ledger.sweep(
+                now: start.adding(seconds: Double(attempt) * 1000 + 61), isRestart: false, policy: policy)
+        }
+        #expect(try await ledger.claim(now: start.adding(seconds: 9000), leaseUntil: start) == nil)
+        let item = try #require(try await ledger.item(file.item, owner: owner))
+        #expect(item.state == .rejected)
+        #expect(item.reason?.code == .mediaCrashed)
+        #expect(item.uploads.first?.state == .complete)
+    }
+
+    @Sendable static func growing(_ ledger: any Ledger) async throws {
+        let file = try upload("up-1")
+        let sidecar = try upload("up-2", role: .sidecar, bytes: "xmp")
+        _ = try await attached(file, in: ledger)
+        let job = try await claimed(ledger)
+        let grown = try await attached(sidecar, in: ledger)
+        #expect((grown.state, grown.generation) == (.processing, 1))
+        #expect(try await ledger.publish(thumbnail(job), item: file.item, epoch: job.epoch, now: start))
+        #expect(try await ledger.item(file.item, owner: owner)?.state == .processing)
+        let next = try await claimed(ledger)
+        #expect(next.item.uploads.count == 2)
+        #expect((next.attempt, next.epoch) == (1, 2))
+        #expect(try await ledger.publish(thumbnail(next), item: file.item, epoch: next.epoch, now: start))
+        #expect(try await ledger.item(file.item, owner: owner)?.state == .ready)
+        // The first manifest's object has no name left.
+        #expect(try await ledger.doomedBlobs(limit: 10) == thumbnail(job).blobs.map(\.key))
+    }
+
+    @Sendable static func references(_ ledger: any Ledger) async throws {
+        let first = try upload("up-1")
+        let second = try upload("up-2", item: "item-2")
+        _ = try await attached(first, in: ledger)
+        let job = try await claimed(ledger)
+        let key = try await ledger.recordVerified(
+            first.upload, item: first.item, epoch: job.epoch, sha256: first.sha256, now: start)
+        let stored = try await sealed(second, in: ledger)
+        #expect(stored.isAlreadyStored)
+        #expect(stored.blob == key)
+        _ = try await attached(second, in: ledger)
+        #expect(try await ledger.remove(first.item, owner: owner, now: start))
+        #expect(try await ledger.doomedBlobs(limit: 10).isEmpty)
+        #expect(try await !ledger.remove(second.item, owner: stranger, now: start))
+        for _ in 0..<2 { #expect(try await ledger.remove(second.item, owner: owner, now: start)) }
+        let doomed = try await ledger.doomedBlobs(limit: 10)
+        #expect(doomed.first == key)
+        #expect(try await ledger.blob(try #require(key)) == nil)
+        try await ledger.forgetDoomed(doomed)
+        #expect(try await ledger.doomedBlobs(limit: 10).isEmpty)
+    }
+
+    @Sendable static func events(_ ledger: any Ledger) async throws {
+        for number in 1...3 {
+            _ = try await attached(try upload("a-\(number)", item: "a-\(number)"), in: ledger)
+            _ = try await attached(try upload("b-\(number)", item: "b-\(number)"), in: ledger, owner: stranger)
+        }
+        _ = try await ledger.remove(try #require(ItemID(rawValue: "a-2")), owner: owner, now: start)
+        #expect(try await ledger.events(owner: owner, after: 0, limit: 100).map(\.number) == [1, 2, 3, 4])
+        #expect(try await ledger.events(owner: owner, after: 3, limit: 100).map(\.state) == [.deleted])
+        #expect(try await ledger.events(owner: stranger, after: 0, limit: 2).map(\.item.rawValue) == ["b-1", "b-2"])
+        #expect(try await ledger.selfCheck(attemptMax: policy.attemptMax).isEmpty)
+    }
+
+    @Sendable static func expiry(_ ledger: any Ledger) async throws {
+        let open = try upload("up-1")
+        let loose = try upload("up-2", bytes: "loose")
+        let taken = try upload("up-3", item: "item-3", bytes: "taken")
+        _ = try await ledger.open(open.open, owner: owner, now: start, expiresAt: start.adding(seconds: 100))
+        _ = try await sealed(loose, in: ledger)
+        _ = try await attached(taken, in: ledger)
+        try await ledger.sweep(now: start.adding(seconds: 99), isRestart: false, policy: policy)
+        #expect(try await ledger.upload(open.upload, owner: owner)?.state == .open)
+        try await ledger.sweep(now: start.adding(seconds: 101), isRestart: false, policy: policy)
+        #expect(try await ledger.upload(open.upload, owner: owner)?.state == .expired)
+        #expect(try await ledger.upload(loose.upload, owner: owner)?.state == .expired)
+        #expect(try await ledger.upload(taken.upload, owner: owner)?.state == .complete)
+        #expect(try await ledger.doomedBlobs(limit: 10).map(\.rawValue) == ["u-up-1.1", "u-up-2.1"])
+    }
+
+    @Sendable static func folding(_ ledger: any Ledger) async throws {
+        let first = try upload("up-1")
+        let second = try upload("up-2", item: "item-2")
+        // Both arrive before either is verified.
+        _ = try await attached(first, in: ledger)
+        _ = try await attached(second, in: ledger)
+        var keys: [BlobKey?] = []
+        for _ in 0..<2 {
+            let job = try await claimed(ledger)
+            let upload = try #require(job.item.uploads.first)
+            keys.append(
+                try await ledger.recordVerified(
+                    upload.id, item: job.item.id, epoch: job.epoch, sha256: first.sha256, now: start))
+        }
+        #expect(keys[0] == keys[1])
+        #expect(try await ledger.doomedBlobs(limit: 10).map(\.rawValue) == ["u-up-2.1"])
+        #expect(try await ledger.item(second.item, owner: owner)?.uploads.first?.recomputed == first.sha256)
+    }
+
+    private static func failure(_ body: () async throws -> Void) async -> FailureCode? {
+        do { try await body() } catch { return (error as? Failure)?.code }
+        return nil
+    }
+}
+
+@Suite struct SQLiteLedgerTests {
+    @Test(arguments: LedgerConformance.rules.map(\.name))
+    func keeps(rule name: String) async throws {
+        let scratch = try ScratchFolder()
+        let ledger = try await SQLiteLedger.open(scratch.path + "/ledger")
+        let rule = try #require(LedgerConformance.rules.first { $0.name == name })
+        try await rule.check(ledger)
+    }
+}

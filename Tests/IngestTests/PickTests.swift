@@ -1,0 +1,96 @@
+import Files
+import Foundation
+import Testing
+import Vocabulary
+
+@testable import Ingest
+
+@Suite struct PickPlanTests {
+    func walked(_ names: [String]) -> [WalkedFile] {
+        names.map { WalkedFile(path: RawPath("/card/" + $0), size: 1, modified: 0) }
+    }
+
+    @Test(arguments: [
+        ".DS_Store", "._CLIP.MP4", "Thumbs.db", "DESKTOP.INI", "GX010001.THM", "GX010001.LRV", "DJI_0001.LRF",
+        "M0100.CTG",
+        "INDEX.BDM", "00000.CPI", "00000.MPL", "MEDIAPRO.XML", "INDEXMIR.IND", ".rushes-tmp-1",
+    ])
+    func whatCamerasAndSystemsLeaveIsNoItem(name: String) {
+        let plan = PickPlan(walked([name]))
+        #expect(plan.items.isEmpty)
+        #expect(plan.ignored.map(\.reason) == [.systemFile])
+    }
+
+    @Test(arguments: ["CLIP.MP4", "sound.WAV", "noextension", "x.xyz", "📸.jpg", "a\nb.mov", "THM", ".hidden.mp4"])
+    func whatSomebodyMayHaveMeantIsAnItem(name: String) {
+        #expect(PickPlan(walked([name])).items.map(\.original.path.description) == ["/card/" + name])
+    }
+
+    @Test(arguments: [
+        (["CLIP.MP4", "CLIP.XMP"], "CLIP.XMP", "CLIP.MP4"),
+        (["CLIP.MP4", "CLIP.MP4.xmp", "CLIP.MOV"], "CLIP.MP4.xmp", "CLIP.MP4"),
+        (["clip.mp4", "CLIP.SRT"], "CLIP.SRT", "clip.mp4"),
+        (["C0001.MP4", "C0001M01.XML"], "C0001M01.XML", "C0001.MP4"),
+        (["IMG_1.JPG", "IMG_1.CR3", "IMG_1.xmp"], "IMG_1.xmp", "IMG_1.CR3"),
+        (["IMG_1.HEIC", "IMG_1.MOV", "IMG_1.AAE"], "IMG_1.AAE", "IMG_1.HEIC"),
+        (["DJI_1.JPG", "DJI_1.MP4", "DJI_1.SRT"], "DJI_1.SRT", "DJI_1.MP4"),
+    ])
+    func aSidecarGoesWithItsItem(names: [String], sidecar: String, owner: String) {
+        let plan = PickPlan(walked(names))
+        let found = plan.items.first { $0.sidecars.contains { $0.path.description == "/card/" + sidecar } }
+        #expect(found?.original.path.description == "/card/" + owner)
+        #expect(plan.ignored.isEmpty)
+        #expect(plan.items.count == names.count - 1)
+    }
+
+    @Test func aSidecarWithoutItsItemIsReportedAndStemsOfAnotherFolderDoNotCount() {
+        let plan = PickPlan(walked(["A/CLIP.XMP", "B/CLIP.MP4"]))
+        #expect(plan.items.map(\.sidecars) == [[]])
+        #expect(plan.ignored == [IgnoredFile(path: "/card/A/CLIP.XMP", reason: .sidecarWithoutItem)])
+    }
+
+    @Test func aPathNamedTwiceIsOneItem() {
+        #expect(PickPlan(walked(["A.MP4", "A.MP4"])).items.count == 1)
+    }
+}
+
+@Suite struct PickWalkTests {
+    let scratch: ScratchFolder
+    init() throws { scratch = try ScratchFolder() }
+
+    @Test func foldersAreWalkedSystemFoldersAreNotAndLoopsEnd() throws {
+        try scratch.write([1], "card/DCIM/a.jpg")
+        try scratch.write([1], "card/System Volume Information/b.jpg")
+        try FileManager.default.createSymbolicLink(
+            atPath: scratch.path + "/card/DCIM/up", withDestinationPath: scratch.path + "/card")
+        try FileManager.default.createSymbolicLink(
+            atPath: scratch.path + "/card/nothing", withDestinationPath: "/none/at/all")
+        let walk = try PickWalk([RawPath(scratch.path + "/card")])
+        #expect(walk.files.map { String(decoding: $0.path.name, as: UTF8.self) } == ["a.jpg"])
+        #expect(walk.ignored.map(\.reason) == [.systemFile, .brokenLink])
+    }
+
+    @Test func namesThatAreNotUTF8AreWalkedAndRead() throws {
+        let folder = RawPath(scratch.path + "/card")
+        try Files.makeFolder(folder.description)
+        let odd = folder.appending([0x41, 0xFF, 0x0A, 0xFE] + Array(".jpg".utf8))
+        try scratch.write([7, 8], "card/plain.jpg")
+        // A second name for the same file, which no String can hold.
+        let plain = folder.appending(Array("plain.jpg".utf8))
+        let made = (plain.bytes + [0]).withUnsafeBytes { from in
+            (odd.bytes + [0]).withUnsafeBytes { to in
+                link(
+                    from.bindMemory(to: CChar.self).baseAddress!, to.bindMemory(to: CChar.self).baseAddress!)
+            }
+        }
+        #expect(made == 0)
+        let walk = try PickWalk([folder])
+        #expect(Set(walk.files.map(\.path)) == [odd, plain])
+        #expect(try OpenFile.reading(odd).read(count: 9, at: 0) == [7, 8])
+    }
+
+    @Test func aMissingPathStopsThePickBeforeAnythingElse() {
+        let failure = #expect(throws: Failure.self) { try PickWalk([RawPath(scratch.path), "/none/there"]) }
+        #expect(failure?.code == .sourceMissing)
+    }
+}

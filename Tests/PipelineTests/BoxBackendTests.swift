@@ -1,0 +1,364 @@
+import Curl
+import Digests
+import Files
+import Foundation
+import Ingest
+import LossyTransport
+import Synchronization
+import Testing
+import Vocabulary
+
+/// The real box against the real backend over a Unix socket, with a network that the test chooses. Every test ends with the check of both
+/// sides.
+struct Stage {
+    let scratch: ScratchFolder
+    let backend: FakeBackend
+
+    init() async throws {
+        scratch = try ScratchFolder()
+        backend = try await FakeBackend.start(in: scratch.path + "/b")
+    }
+
+    var home: String { scratch.path + "/home" }
+    var card: RawPath { RawPath(scratch.path + "/card") }
+
+    @discardableResult
+    func write(_ name: String, _ kind: String, size: Int, seed: Int = 1) throws -> String {
+        let path = scratch.path + "/card/" + name
+        try Files.makeFolder(Files.folder(of: path))
+        try Files.write(Array(kind.utf8) + Pattern.bytes(size, seed: seed), to: path)
+        return path
+    }
+
+    func settings(_ transport: any UploadTransport = HTTPClient(), patience: Double? = 20) -> IngestSettings {
+        var settings = IngestSettings(
+            home: home, server: .socket(path: backend.socket), media: FakeMedia.box, transport: transport)
+        settings.patience = patience
+        settings.random = .seeded(11)
+        settings.bounds.spaceMarginBytes = 1 << 20
+        // Waits of seconds pass in milliseconds.
+        settings.clock.sleep = { seconds in try? await Task.sleep(for: .seconds(seconds / 20)) }
+        return settings
+    }
+
+    /// Takes the card and sees it through.
+    @discardableResult
+    func ingest(
+        _ settings: IngestSettings, shoot: String = "test", prepare: PrepareMode = .both, move: Bool = false
+    ) async throws -> (EnrolReport, [ItemStatus]) {
+        let box = try await Box.open(settings)
+        let report = try await box.enrol(
+            PickRequest(paths: [card], shoot: shoot, move: move, prepare: prepare))
+        try await box.run(until: .itemsFinal(report.items)) { _ in }
+        return (report, try await box.items(report.items))
+    }
+
+    /// What lies in staging beside its tag.
+    func staged() throws -> [String] { try Files.names(in: home + "/staging").filter { $0 != "CACHEDIR.TAG" } }
+
+    func end() async throws {
+        #expect(try await BoxCheck.run(home: home) == [])
+        await backend.backend.stop()
+        #expect(try await backend.check() == [])
+    }
+}
+
+enum Pattern {
+    static func bytes(_ count: Int, seed: Int) -> [UInt8] {
+        var random = BoxRandom.seeded(UInt64(seed))
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count { withUnsafeBytes(of: random.next()) { bytes.append(contentsOf: $0) } }
+        return Array(bytes.prefix(count))
+    }
+}
+
+extension LossyTransport {
+    /// Parts whose success the box heard, each with how often it was sent after that.
+    var sentAgain: [String] {
+        var heard: Set<String> = []
+        var again: [String] = []
+        for exchange in exchanges {
+            guard let part = exchange.contentMD5 else { continue }
+            if heard.contains(part) { again.append(part) }
+            if let status = exchange.status, (200..<300).contains(status) { heard.insert(part) }
+        }
+        return again
+    }
+}
+
+@Suite struct BoxBackendTests {
+    @Test(.timeLimit(.minutes(2))) func aCardGoesFromPickToReadyAndLeavesStaging() async throws {
+        let stage = try await Stage()
+        try stage.write("DCIM/clip.mp4", "VIDEO", size: 9 << 20)
+        try stage.write("DCIM/clip.XMP", "<xmp>", size: 10, seed: 2)
+        try stage.write("DCIM/photo.jpg", "PHOTO", size: 5000, seed: 3)
+        try stage.write("DCIM/two\nlines 📸.wav", "SOUND", size: 500, seed: 4)
+        try stage.write("DCIM/cut.mov", "TRUNC", size: 700, seed: 5)
+        try stage.write("notes.txt", "hello", size: 7, seed: 6)
+        try stage.write(".DS_Store", "x", size: 7)
+        try Files.write([], to: stage.scratch.path + "/card/zero.mp4")
+        let (report, items) = try await stage.ingest(stage.settings())
+        #expect(report.ignored.map(\.reason) == [.systemFile])
+        let ends = Dictionary(
+            uniqueKeysWithValues: items.map { ($0.name, $0.reason?.code.rawValue ?? $0.state.rawValue) })
+        #expect(
+            ends == [
+                "clip.mp4": "ready", "photo.jpg": "ready", "two\nlines 📸.wav": "ready", "cut.mov": "truncated",
+                "notes.txt": "not-media", "zero.mp4": "empty",
+            ])
+        #expect(items.filter { $0.state == .ready }.allSatisfy { $0.confirmedBytes == $0.bytes && $0.bytes > 0 })
+        // Nothing stays: the original of a rejected clip is confirmed at the backend, and what is no media is still on the card.
+        #expect(try stage.staged() == [])
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aSecondIngestCopiesNothingAndSendsNothing() async throws {
+        let stage = try await Stage()
+        let clip = try stage.write("clip.mp4", "VIDEO", size: 200_000)
+        try stage.write("no.txt", "hello", size: 7)
+        try await stage.ingest(stage.settings())
+        // Another name and another time: only the bytes count.
+        try FileManager.default.moveItem(atPath: clip, toPath: stage.scratch.path + "/card/other.mp4")
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
+        let (report, items) = try await stage.ingest(stage.settings(network))
+        #expect(items.count == 2)
+        #expect(
+            Set(report.picks.map(\.outcome)) == [
+                .alreadyThere, .refusedBefore(Reason(.notMedia, "Not a photo, video or sound.")),
+            ])
+        #expect(network.exchanges.isEmpty)
+        #expect(try stage.staged() == [])
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func theSameBytesInAnotherShootAreANewItemThatSendsNoBytes() async throws {
+        let stage = try await Stage()
+        try stage.write("clip.mp4", "VIDEO", size: 200_000)
+        try await stage.ingest(stage.settings(), prepare: .original)
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
+        let (report, items) = try await stage.ingest(stage.settings(network), shoot: "other", prepare: .original)
+        #expect(report.picks.map(\.outcome) == [.new])
+        #expect(items.map(\.state) == [.ready])
+        #expect(network.exchanges.filter { $0.method == .put && $0.contentMD5 != nil }.isEmpty)
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: 1...8 as ClosedRange<UInt64>)
+    func aLossyNetworkLosesNothingAndNoAcknowledgedPartIsSentAgain(seed: UInt64) async throws {
+        let stage = try await Stage()
+        try stage.write("a.mp4", "VIDEO", size: 20 << 20, seed: 1)
+        try stage.write("a.xmp", "<xmp>", size: 100, seed: 2)
+        for index in 0..<6 { try stage.write("p\(index).jpg", "PHOTO", size: 3000 + index, seed: 10 + index) }
+        let network = LossyTransport(HTTPClient(), seed: seed, chance: 0.3, faultsMax: 120)
+        let (_, items) = try await stage.ingest(stage.settings(network))
+        #expect(items.map(\.state) == Array(repeating: .ready, count: 7), "seed \(seed)")
+        #expect(network.sentAgain == [], "seed \(seed)")
+        #expect(network.exchanges.contains { $0.fate != .pass }, "the network was good: the test shows nothing")
+        #expect(try stage.staged() == [])
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aPartWhoseSessionIsGoneStartsTheUploadOverInItsNextGeneration() async throws {
+        let stage = try await Stage()
+        try stage.write("a.mp4", "VIDEO", size: 20 << 20)
+        let socket = stage.backend.socket
+        let isAborted = Mutex(false)
+        // The third part finds its session aborted.
+        let puts = Mutex(0)
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
+            guard request.method == .put, request.headers["Content-MD5"] != nil else { return nil }
+            guard
+                puts.withLock({
+                    $0 += 1; return $0 == 3
+                })
+            else { return nil }
+            let id = try? await stage.openUploads(socket).first
+            guard let id else { return nil }
+            let gone = HTTPRequest(.delete, "http://localhost/v1/uploads/\(id)", socketPath: socket)
+            _ = try? await HTTPClient().send(gone)
+            isAborted.withLock { $0 = true }
+            return HTTPResponse(status: 404)
+        }
+        let (_, items) = try await stage.ingest(stage.settings(network), prepare: .original)
+        #expect(isAborted.withLock { $0 })
+        #expect(items.map(\.state) == [.ready])
+        #expect(network.exchanges.contains { $0.url.hasSuffix("/reopen") })
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aFullDiskPausesTheRunWithOneReasonAndNothingIsLost() async throws {
+        let stage = try await Stage()
+        try stage.write("a.mp4", "VIDEO", size: 1000)
+        var settings = stage.settings()
+        settings.bounds.spaceMarginBytes = 1 << 60
+        let failure = await #expect(throws: Failure.self) { try await stage.ingest(settings) }
+        #expect(failure?.code == .diskFull)
+        let (report, items) = try await stage.ingest(stage.settings())
+        #expect(report.picks.map(\.outcome) == [.joined])
+        #expect(items.map(\.state) == [.ready])
+        #expect(items.map(\.generation) == [1])
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aBackendThatIsAwayIsOneReasonAndBurnsNoAttempts() async throws {
+        let stage = try await Stage()
+        for index in 0..<5 { try stage.write("\(index).jpg", "PHOTO", size: 1000, seed: index) }
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        let said = Mutex<[String]>([])
+        let box = try await Box.open(stage.settings(away, patience: 0.5))
+        let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        let failure = await #expect(throws: Failure.self) {
+            try await box.run(until: .itemsFinal(report.items)) { event in
+                if case .waiting(let reason?) = event { said.withLock { $0.append(reason) } }
+            }
+        }
+        #expect(failure?.code == .busy)
+        #expect(Set(said.withLock { $0 }).count == 1)
+        for item in report.items { #expect(try await box.show(item).attempts == 0) }
+        let (_, items) = try await stage.ingest(stage.settings())
+        #expect(items.map(\.state) == Array(repeating: .ready, count: 5))
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func oneItemThatTheBackendRefusesHoldsUpNoOther() async throws {
+        let stage = try await Stage()
+        try stage.write("bad.jpg", "PHOTO", size: 1000, seed: 1)
+        for index in 0..<4 { try stage.write("good\(index).jpg", "PHOTO", size: 1000, seed: 2 + index) }
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
+            guard request.method == .post, case .bytes(let body) = request.body else { return nil }
+            return String(decoding: body, as: UTF8.self).contains("bad.jpg") ? HTTPResponse(status: 500) : nil
+        }
+        let (_, items) = try await stage.ingest(stage.settings(network), prepare: .original)
+        #expect(items.filter { $0.state == .ready }.count == 4)
+        #expect(items.first { $0.name == "bad.jpg" }?.state == .failed)
+        // Its original is kept.
+        #expect(try stage.staged().count == 1)
+        // Picked again it is tried again, as the next generation of the same item.
+        let (report, again) = try await stage.ingest(stage.settings(), prepare: .original)
+        #expect(report.picks.contains { $0.outcome == .again })
+        #expect(again.first { $0.name == "bad.jpg" }?.state == .ready)
+        #expect(again.first { $0.name == "bad.jpg" }?.generation == 2)
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func bytesThatChangeInStagingAreTakenAgainFromTheSource() async throws {
+        let stage = try await Stage()
+        let source = try stage.write("a.jpg", "PHOTO", size: 1000)
+        let isDamaged = Mutex(false)
+        // Between the hash and the upload a byte turns: the parts' own hashes cannot show it.
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
+            guard request.method == .post, request.url.hasSuffix("/v1/uploads"), isDamaged.withLock({ !$0 }) else {
+                return nil
+            }
+            isDamaged.withLock { $0 = true }
+            let staged = FileHandle(forUpdatingAtPath: stage.onlyStagedOriginal ?? "")
+            try? staged?.seek(toOffset: 500)
+            staged?.write(Data([0xAA, 0x55, 0xAA]))
+            try? staged?.close()
+            return nil
+        }
+        let (_, items) = try await stage.ingest(stage.settings(network), prepare: .original)
+        #expect(items.map(\.state) == [.ready])
+        #expect(items.allSatisfy { $0.generation > 1 })
+        let box = try await Box.open(stage.settings())
+        let original = try await box.show(items[0].item).files.first { $0.role == .original }
+        #expect(original?.confirmedSHA256 == (try Files.sha256(of: .reading(source))))
+        #expect(try stage.staged() == [])
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aMovedPickLeavesItsFolderAndWhatIsNoMediaStaysInStaging() async throws {
+        let stage = try await Stage()
+        let clip = try stage.write("a.mp4", "VIDEO", size: 5000)
+        let note = try stage.write("n.txt", "hello", size: 7)
+        let (_, items) = try await stage.ingest(stage.settings(), move: true)
+        #expect(Set(items.map(\.state)) == [.ready, .rejected])
+        #expect(try Files.facts(clip) == nil && Files.facts(note) == nil)
+        #expect(items.filter { !$0.staged.isEmpty }.map(\.name) == ["n.txt"])
+        #expect(try stage.staged().count == 1)
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func twoBoxesOnOneHomeShareTheWork() async throws {
+        let stage = try await Stage()
+        for index in 0..<10 { try stage.write("\(index).jpg", "PHOTO", size: 100_000, seed: index) }
+        let events = Mutex<[String]>([])
+        var one = stage.settings()
+        one.random = .seeded(1)
+        var two = stage.settings()
+        two.random = .seeded(2)
+        async let first = stage.ingest(one)
+        async let second: [ItemStatus] = { [two] in
+            let box = try await Box.open(two)
+            let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .both))
+            try await box.run(until: .itemsFinal(report.items)) { event in
+                switch event {
+                case .following: events.withLock { $0.append("following") }
+                case .tookOver: events.withLock { $0.append("took over") }
+                case .item, .waiting, .note: break
+                }
+            }
+            return try await box.items(report.items)
+        }()
+        let (ofFirst, ofSecond) = try await (first.1, second)
+        #expect(ofFirst.allSatisfy { $0.state == .ready } && ofSecond.allSatisfy { $0.state == .ready })
+        #expect(try await Box.open(stage.settings()).items().count == 10)
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(5)), arguments: 1...6 as ClosedRange<UInt64>)
+    func aRunThatIsStoppedAnywhereGoesOnAndSendsNoAcknowledgedPartAgain(seed: UInt64) async throws {
+        let stage = try await Stage()
+        try stage.write("a.mp4", "VIDEO", size: 30 << 20, seed: 1)
+        for index in 0..<5 { try stage.write("p\(index).jpg", "PHOTO", size: 3000, seed: 10 + index) }
+        let network = LossyTransport(HTTPClient(), seed: seed, chance: 0.1, faultsMax: 60)
+        var random = BoxRandom.seeded(seed)
+        for _ in 0..<6 {
+            let stopAfter = Int.random(in: 1...14, using: &random)
+            let seen = Mutex(0)
+            let box = try await Box.open(stage.settings(network))
+            let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .both))
+            let (stopSign, stop) = AsyncStream.makeStream(of: Void.self)
+            let run = Task {
+                try await box.run(until: .itemsFinal(report.items)) { _ in
+                    if seen.withLock({
+                        $0 += 1; return $0
+                    }) == stopAfter {
+                        stop.yield()
+                    }
+                }
+            }
+            let watch = Task {
+                for await _ in stopSign { run.cancel() }
+            }
+            _ = try? await run.value
+            stop.finish()
+            await watch.value
+        }
+        let (_, items) = try await stage.ingest(stage.settings(network))
+        #expect(items.map(\.state) == Array(repeating: .ready, count: 6), "seed \(seed)")
+        #expect(items.allSatisfy { $0.generation == 1 }, "seed \(seed)")
+        #expect(network.sentAgain == [], "seed \(seed)")
+        #expect(try await Box.open(stage.settings()).items().count == 6)
+        try await stage.end()
+    }
+}
+
+extension Stage {
+    var onlyStagedOriginal: String? {
+        (try? staged())?.first.map { home + "/staging/" + $0 + "/original" }
+    }
+
+    /// Uploads that the backend holds open, as the catalog of the box names them.
+    func openUploads(_ socket: String) async throws -> [UploadID] {
+        let box = try await Box.open(settings())
+        var ids: [UploadID] = []
+        for item in try await box.items() {
+            for file in try await box.show(item.item).files where file.uploadState == .uploading {
+                if let id = file.upload { ids.append(id) }
+            }
+        }
+        return ids
+    }
+}

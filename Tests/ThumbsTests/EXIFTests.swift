@@ -1,0 +1,141 @@
+import Testing
+
+@testable import Thumbs
+
+@Suite struct EXIFTests {
+    private static func full(bigEndian: Bool) -> [UInt8] {
+        TIFFBuilder(bigEndian: bigEndian).directory([
+            .text(0x010F, "NIKON CORPORATION"), .text(0x0110, "NIKON D800E"), .short(0x0112, 6),
+            .text(0x0132, "2020:01:01 00:00:00"),
+            .directory(
+                0x8769,
+                [
+                    .text(0x9003, "2023:10:31 11:44:43"), .text(0x9011, "+01:00"), .text(0x9291, "037"),
+                    .text(0x9004, "2023:10:31 11:44:44"),
+                ]),
+            .directory(
+                0x8825,
+                [
+                    .text(0x0001, "S"), .rational(0x0002, (33, 1), (27, 1), (12492, 1000)), .text(0x0003, "E"),
+                    .rational(0x0004, (25, 1), (45, 1), (0, 1)), .text(0x001D, "2023:10:31"),
+                    .rational(0x0007, (10, 1), (44, 1), (41, 1)),
+                ]),
+        ])
+    }
+
+    @Test(arguments: [false, true])
+    func everyFieldIsReadInBothByteOrders(bigEndian: Bool) throws {
+        let metadata = try #require(EXIF.read(ByteView(Self.full(bigEndian: bigEndian))))
+        #expect(metadata.orientation == .turned90)
+        #expect(metadata.taken?.text == "2023-10-31T11:44:43.037+01:00")
+        #expect(metadata.taken?.source == "DateTimeOriginal")
+        #expect(metadata.camera == "NIKON D800E")
+        #expect(abs((metadata.position?.latitude ?? 0) + 33.45347) < 1e-6)
+        #expect(abs((metadata.position?.longitude ?? 0) - 25.75) < 1e-9)
+    }
+
+    @Test func aBlockMayStartWithTheWordExif() {
+        #expect(EXIF.read(ByteView(Array("Exif\0\0".utf8) + Self.full(bigEndian: true)))?.orientation == .turned90)
+    }
+
+    @Test func withoutACameraClockTheSatellitesTellTheTime() {
+        let block = TIFFBuilder(bigEndian: true).directory([
+            .text(0x0132, "2020:01:01 00:00:00"),
+            .directory(0x8825, [.text(0x001D, "2023:11:15"), .rational(0x0007, (12, 1), (30, 1), (1234, 100))]),
+        ])
+        let taken = EXIF.read(ByteView(block))?.taken
+        #expect(taken?.text == "2023-11-15T12:30:12.340Z")
+        #expect(taken?.source == "GPSDateTime")
+    }
+
+    private static let places: [(why: String, latitude: [(Int, Int)], longitude: [(Int, Int)], letter: String)] = [
+        ("0/0", [(0, 1), (0, 1), (0, 1)], [(0, 1), (0, 1), (0, 1)], "N"),
+        ("no denominator", [(48, 0), (0, 0), (0, 0)], [(11, 1), (0, 1), (0, 1)], "N"),
+        ("beyond the pole", [(91, 1), (0, 1), (0, 1)], [(11, 1), (0, 1), (0, 1)], "N"),
+        ("no half of the Earth", [(48, 1), (0, 1), (0, 1)], [(11, 1), (0, 1), (0, 1)], " "),
+    ]
+
+    @Test(arguments: places)
+    func aPlaceThatIsNoneIsUnknown(why: String, latitude: [(Int, Int)], longitude: [(Int, Int)], letter: String) {
+        func entry(_ tag: Int, _ values: [(Int, Int)]) -> TIFFBuilder.Entry {
+            .rational(tag, values[0], values[1], values[2])
+        }
+        let block = TIFFBuilder(bigEndian: false).directory([
+            .directory(
+                0x8825, [.text(0x0001, letter), entry(0x0002, latitude), .text(0x0003, "E"), entry(0x0004, longitude)])
+        ])
+        #expect(EXIF.read(ByteView(block))?.position == nil, "\(why)")
+    }
+
+    @Test func aDirectoryThatPointsToItselfIsReadOnce() {
+        var block = TIFFBuilder(bigEndian: false).directory([.short(0x0112, 3)])
+        // The link to the next directory: the last four bytes.
+        block.replaceSubrange((block.count - 4)..., with: [8, 0, 0, 0])
+        #expect(TIFFStructure(ByteView(block))?.directories().count == 1)
+    }
+
+    @Test func aCutBlockNeverTraps() {
+        let whole = Self.full(bigEndian: true)
+        for length in 0..<whole.count { _ = EXIF.read(ByteView(Array(whole[..<length]))) }
+    }
+
+    @Test(arguments: [UInt64(1), 2, 3])
+    func aBlockWithWrongBytesNeverTraps(seed: UInt64) {
+        var numbers = SeededNumbers(state: seed)
+        let whole = Self.full(bigEndian: seed % 2 == 0)
+        for _ in 0..<2000 {
+            var block = whole
+            for _ in 0..<Int.random(in: 1...8, using: &numbers) {
+                let value = [0, 0xFF, 0x7F, 0x80, UInt8.random(in: 0...255, using: &numbers)].randomElement(
+                    using: &numbers)
+                block[Int.random(in: 0..<block.count, using: &numbers)] = value ?? 0
+            }
+            _ = EXIF.read(ByteView(block))
+        }
+    }
+
+    private static let stamps: [(stamp: String, offset: String?, fraction: String?, text: String?)] = [
+        ("2023:10:31 11:44:43", nil, nil, "2023-10-31T11:44:43"),
+        ("2023:10:31 11:44:43", "-08:00", "5", "2023-10-31T11:44:43.5-08:00"),
+        ("2023-10-31 11:44:43", "Z", nil, "2023-10-31T11:44:43Z"),
+        ("2023:10:31 11:44:43", "   :  ", "  ", "2023-10-31T11:44:43"),
+        ("2023:10:31 11:44:43", "+1:00", nil, "2023-10-31T11:44:43"),
+        ("0000:00:00 00:00:00", nil, nil, nil), ("    :  :     :  :  ", nil, nil, nil),
+        ("2023:13:31 11:44:43", nil, nil, nil),
+        ("2023:10:31", nil, nil, nil), ("", nil, nil, nil),
+    ]
+
+    @Test(arguments: stamps)
+    func aCaptureTimeIsReadOrLeftOut(stamp: String, offset: String?, fraction: String?, text: String?) {
+        #expect(CaptureTime(exif: stamp, offset: offset, fraction: fraction, source: "s")?.text == text)
+    }
+
+    private static let clocks: [(seconds: UInt64, text: String?)] = [
+        (UInt64(0), nil), (3_777_012_953, "2023-09-08T10:15:53Z"), (2_082_844_801, "1970-01-01T00:00:01Z"),
+        (UInt64.max, nil), (3_791_836_799, "2024-02-26T23:59:59Z"),
+    ]
+
+    @Test(arguments: clocks)
+    func theClockOfISOMediaStartsIn1904(seconds: UInt64, text: String?) {
+        #expect(CaptureTime(secondsSince1904: seconds, source: "mvhd")?.text == text)
+    }
+
+    private static let cameras: [(make: String?, model: String?, camera: String?)] = [
+        ("Canon", "Canon EOS R5", "Canon EOS R5"), ("NIKON CORPORATION", "NIKON D800E", "NIKON D800E"),
+        ("Apple", "iPhone 15 Pro", "Apple iPhone 15 Pro"), (nil, "X100", "X100"), ("DJI", nil, "DJI"), (nil, nil, nil),
+    ]
+
+    @Test(arguments: cameras)
+    func makeAndModelAreSaidOnce(make: String?, model: String?, camera: String?) {
+        #expect(PhotoMetadata.camera(make: make, model: model) == camera)
+    }
+
+    @Test func xmpIsReadFromAttributesAndElements() {
+        let attribute = "<rdf:Description exif:DateTimeOriginal=\"2023-12-05T14:39:21.5+01:00\" tiff:Model='X'/>"
+        #expect(XMP.read(ByteView(Array(attribute.utf8))).taken?.text == "2023-12-05T14:39:21.5+01:00")
+        #expect(XMP.read(ByteView(Array(attribute.utf8))).camera == "X")
+        let element = "<xmp:CreateDate>2021-01-02T03:04:05Z</xmp:CreateDate>"
+        #expect(XMP.read(ByteView(Array(element.utf8))).taken?.text == "2021-01-02T03:04:05Z")
+        #expect(XMP.read(ByteView(Array("<xmp:CreateDate>2021-01-02</xmp:CreateDate>".utf8))).taken == nil)
+    }
+}
