@@ -216,6 +216,11 @@ extension ItemPipeline {
         switch BackendVerdict(document, uploads: hashes) {
         case .wait:
             try await catalog.observed(item, document, end: nil)
+            // Processing may take hours: staging does not wait for it once the bytes are confirmed.
+            let isConfirmed = document.uploads.contains { $0.role.isGiven && $0.sha256Recomputed != nil }
+            if isConfirmed, files.contains(where: { $0.role.isGiven && $0.state == .staged }) {
+                try await release(item.id)
+            }
             var random = settings.random
             return .later(PollPolicy().delay(count: count + 1, using: &random))
         case .sendAgain(let ids):
