@@ -12,8 +12,8 @@ import Vocabulary
     let scratch: ScratchFolder
     let catalog: Catalog
     let staging: Staging
-    let item = ItemID(rawValue: "item-1")!
-    let upload = UploadID(rawValue: "upload-1")!
+    let item = ItemID.named("item-1")
+    let upload = UploadID.named("upload-1")
     var home: String { scratch.path + "/home" }
     var original: String { staging.root + "/item-1/original" }
 
@@ -29,12 +29,10 @@ import Vocabulary
         let file = FileRow(
             item: item, role: .original, name: "a.mp4", source: walked.path, sourceSize: 1000, sourceModified: 1,
             path: Staging.path(of: item, sidecar: nil), contentType: "video/mp4", state: .wanted)
-        _ = try await catalog.picked(
-            [
-                Catalog.NewItem(
-                    id: item, shoot: "s", name: "a.mp4", source: walked, isMoved: false, prepare: .auto, files: [file],
-                    created: 1)
-            ], again: [], since: 0)
+        let new = Catalog.NewItem(
+            id: item, shoot: "s", name: "a.mp4", source: walked, isMoved: false, prepare: .auto, files: [file],
+            created: 1)
+        _ = try await catalog.picked(.init(new: [new]), since: 0)
         let row = try #require(try await catalog.item(item))
         try await catalog.staged(try staging.adopt(file, isMoved: false, stop: StopFlag()), of: row)
         try await catalog.probed(row, nil, contentType: nil)

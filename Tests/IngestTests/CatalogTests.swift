@@ -9,7 +9,7 @@ import Vocabulary
 @Suite struct CatalogTests {
     let scratch: ScratchFolder
     let catalog: Catalog
-    let id = ItemID(rawValue: "item-1")!
+    let id = ItemID.named("item-1")
     init() async throws {
         scratch = try ScratchFolder()
         catalog = try await Catalog.open(home: scratch.path)
@@ -28,14 +28,14 @@ import Vocabulary
 
     @Test func aSourceThatIsNotUTF8ComesBackByteForByte() async throws {
         let source = RawPath(Array("/card/".utf8) + [0xFF, 0x0A, 0xC3, 0x28])
-        _ = try await catalog.picked([newItem(id, source: source)], again: [], since: 0)
+        _ = try await catalog.picked(.init(new: [newItem(id, source: source)]), since: 0)
         #expect(try await catalog.item(id)?.source == source)
         #expect(try await catalog.files(of: id).first?.source == source)
         #expect(try await catalog.picks(of: source, shoot: "s").map(\.id) == [id])
     }
 
     @Test func statesOnlyMoveForwardWithinAGeneration() async throws {
-        _ = try await catalog.picked([newItem(id)], again: [], since: 0)
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
         let item = try #require(try await catalog.item(id))
         try await catalog.prepared(item, derived: [], uploads: [])
         try await catalog.probed(item, nil, contentType: nil)
@@ -48,10 +48,10 @@ import Vocabulary
     }
 
     @Test func newsOfAnOlderGenerationChangesNothing() async throws {
-        _ = try await catalog.picked([newItem(id)], again: [], since: 0)
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
         let old = try #require(try await catalog.item(id))
         try await catalog.ended(old, .failed, Reason(.ioError, "x"), isRetryable: true)
-        _ = try await catalog.picked([], again: [id], since: 0)
+        _ = try await catalog.picked(.init(again: [id]), since: 0)
         #expect(try await catalog.item(id)?.generation == 2)
         try await catalog.ended(old, .failed, nil)
         #expect(try await catalog.attemptFailed(old, Failure(.ioError, "x")) == 0)
@@ -60,17 +60,17 @@ import Vocabulary
     }
 
     @Test func aPickThatAnotherProcessWroteDownMeanwhileIsJoined() async throws {
-        let other = ItemID(rawValue: "item-2")!
-        _ = try await catalog.picked([newItem(id)], again: [], since: 0)
-        let joined = try await catalog.picked([newItem(other)], again: [], since: 0)
+        let other = ItemID.named("item-2")
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
+        let joined = try await catalog.picked(.init(new: [newItem(other)]), since: 0)
         #expect(joined == [other: id])
         #expect(try await catalog.items().map(\.id) == [id])
     }
 
     @Test func partsOfAnOlderSessionAreForgottenAndLateOnesNotTaken() async throws {
-        _ = try await catalog.picked([newItem(id)], again: [], since: 0)
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
         let item = try #require(try await catalog.item(id))
-        let upload = UploadRow(id: UploadID(rawValue: "u")!, item: id, role: .original, name: "a.mp4", partSize: 4)
+        let upload = UploadRow(id: UploadID.named("u"), item: id, role: .original, name: "a.mp4", partSize: 4)
         try await catalog.prepared(item, derived: [], uploads: [upload])
         try await catalog.sessionOpened(upload.id, generation: 1, partSize: 4)
         try await catalog.stored([PartRow(number: 1, bytes: 4, etag: "e")], of: upload.id, generation: 1)
@@ -84,8 +84,8 @@ import Vocabulary
 @Suite struct BackendVerdictTests {
     let hash = Digest.sha256("a")
     let other = Digest.sha256("b")
-    let item = ItemID(rawValue: "i")!
-    let upload = UploadID(rawValue: "u")!
+    let item = ItemID.named("i")
+    let upload = UploadID.named("u")
 
     func verdict(
         _ state: BackendItemState, _ session: SessionState = .complete, recomputed: SHA256Digest?,
@@ -126,7 +126,7 @@ import Vocabulary
 }
 
 @Suite struct WorkQueueTests {
-    let ids = (0..<6).map { ItemID(rawValue: "i\($0)")! }
+    let ids = (0..<6).map { ItemID.named("i\($0)") }
     func queue(_ states: [ItemState]) -> WorkQueue {
         var bounds = IngestBounds()
         bounds.stagingMax = 1
