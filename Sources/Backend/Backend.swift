@@ -50,13 +50,14 @@ public actor Backend {
         let sweeper = Sweeper(ledger: ledger, store: store, policy: processing.policy, clock: settings.clock)
         try await sweeper.start()
         let api = API(
-            ledger: ledger, store: store, signer: try URLSigner.open(folder + "/" + keyName),
+            ledger: ledger, store: store, door: store, signer: try URLSigner.open(folder + "/" + keyName),
             completions: Completions(),
             progress: progress, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
             lifetimes: settings.lifetimes,
             log: settings.log, wake: { bell.ring() })
         let loop = ProcessingLoop(
-            ledger: ledger, store: store, media: media, progress: progress, settings: processing, clock: settings.clock,
+            ledger: ledger, store: store, workFolder: store.work, media: media, progress: progress,
+            settings: processing, clock: settings.clock,
             bell: bell,
             log: settings.log)
         let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)

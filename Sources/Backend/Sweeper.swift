@@ -3,7 +3,7 @@ import Vocabulary
 /// Keeps house: what has run out, what lost its row, what was left by a process that died. Never touches what a row names.
 struct Sweeper: Sendable {
     let ledger: any Ledger
-    let store: DirectoryBlobStore
+    let store: any BlobStore
     let policy: RetryPolicy
     let clock: @Sendable () -> Timestamp
 

@@ -52,7 +52,9 @@ extension MediaFacts {
         hdr = header.codePoints?.hdr?.rawValue
         frames = header.frames
         duration = header.duration
-        if let seconds = header.duration, seconds > 0, header.frames > 1 { averageFPS = Double(header.frames) / seconds }
+        if let seconds = header.duration, seconds > 0, header.frames > 1 {
+            averageFPS = Double(header.frames) / seconds
+        }
         takenAt = header.metadata.taken?.text
         takenAtSource = header.metadata.taken?.source
         gps = header.metadata.position.map { [$0.latitude, $0.longitude] }

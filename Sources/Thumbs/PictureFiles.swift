@@ -2,7 +2,8 @@ import Vocabulary
 
 /// Opens a picture file by what its first bytes say it is.
 enum PictureFiles {
-    static func open(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) -> any PictureFile {
+    static func open(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) -> any PictureFile
+    {
         switch format {
         case .jpeg: return try JPEGFile(input.bytes, limits: limits)
         case .png: return try PNGFile(input.bytes, limits: limits)

@@ -142,6 +142,20 @@ private final class Failing: Sendable {
         }
     }
 
+    @Test func aMediaWorkerDecidesNeitherTypeNorRoleOfWhatIsServed() async throws {
+        let test = try await TestBackend(
+            media: MediaWork(
+                probe: MediaWork.photos.probe, transcode: MediaWork.photos.transcode,
+                thumb: { _, name, _, folder throws(Failure) in
+                    (nil, [try MediaWork.made(OutputName("512"), .rendition, "text/html", name, folder)])
+                }))
+        let rendition = try #require(try await ended(test, try TestFile("up-1")).renditions.first)
+        #expect(rendition.role == .thumbnail)
+        #expect(
+            try await test.client.request("GET", try #require(rendition.url)).headers["content-type"] == "image/jpeg")
+        await test.backend.stop()
+    }
+
     @Test func whatTheMediaWorkerReportsWrongIsNotOffered() async throws {
         let test = try await TestBackend(
             media: MediaWork(
@@ -160,6 +174,39 @@ private final class Failing: Sendable {
         await again.backend.stop()
         // The objects of the failed attempts have no row and go with the next start.
         #expect(try await DirectoryBlobStore.open(test.data).keys().map(\.rawValue) == ["u-up-1.1"])
+    }
+
+    @Test func bytesThatTheStoreHasLostHaveToComeAgain() async throws {
+        let test = try await TestBackend()
+        let first = try TestFile("up-1")
+        #expect(try await ended(test, first).state == .ready)
+        let store = try DirectoryBlobStore.open(test.data)
+        try Files.remove(store.blobPath(try #require(BlobKey(rawValue: "u-up-1.1"))))
+        let second = try TestFile("up-2", item: "item-2")
+        #expect(try await test.client.open(second).alreadyStored)
+        _ = try await test.client.attach(second)
+        let waiting = try await test.client.item(second.item) { $0.state == .awaiting }
+        #expect(waiting.uploads.first?.state == .expired)
+        // Nor is anybody else told any more that they are there.
+        let third = try TestFile("up-3", item: "item-3")
+        #expect(try await !test.client.open(third).alreadyStored)
+        await test.backend.stop()
+    }
+
+    @Test func aFileThatStillGrowsIsOpenedWithoutItsSize() async throws {
+        let test = try await TestBackend()
+        var file = try TestFile("up-1", [UInt8](repeating: 3, count: 6 << 20))
+        file.partSize = 5 << 20
+        var open = file.open
+        (open.sizeBytes, open.sha256, open.parts) = (nil, nil, [])
+        let session: UploadSession = try await test.client.send("POST", "/v1/uploads", open).decoded()
+        #expect(session.partCount == nil)
+        try await test.client.sendParts(file)
+        #expect(try await test.client.send("POST", "/v1/uploads/up-1/complete", file.complete()).status == 200)
+        _ = try await test.client.attach(file)
+        #expect(
+            try await test.client.item(file.item) { $0.state == .ready }.uploads.first?.sizeBytes == file.bytes.count)
+        await test.backend.stop()
     }
 
     @Test func aJobThatIsRunningWhenTheBackendStopsIsDoneByTheNextOneWithoutACountedAttempt() async throws {

@@ -88,15 +88,10 @@ struct StatusLine: Decodable, Equatable {
     var name: String
     var state: String
     var reason: Reason?
-    var bytes: Int
-    var confirmed_bytes: Int
-    var outputs: [String]
+    var outputs: [Rendition]
 
-    static func read(_ environment: [String: String]) throws -> [StatusLine] {
-        let ended = try Programs.run(["status", "--json"], environment)
-        #expect(ended.status == 0, "\(ended.errors)")
-        return try ended.output.split(separator: "\n").map {
-            try JSONDecoder().decode(StatusLine.self, from: Data($0.utf8))
-        }
+    /// From the lines of `status --json` or `ingest --json`.
+    static func read(_ output: String) throws -> [StatusLine] {
+        try output.split(separator: "\n").map { try JSONDecoder().decode(StatusLine.self, from: Data($0.utf8)) }
     }
 }

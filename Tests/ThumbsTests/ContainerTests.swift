@@ -26,7 +26,9 @@ import Testing
         let meta = full(
             "meta",
             full("pitm", bytes { $0.u16(1) })
-                + full("iinf", bytes { $0.u16(1) } + full("infe", version: 2, bytes { $0.u16(1, 0) } + Array("hvc1".utf8) + [0]))
+                + full(
+                    "iinf",
+                    bytes { $0.u16(1) } + full("infe", version: 2, bytes { $0.u16(1, 0) } + Array("hvc1".utf8) + [0]))
                 + full(
                     "iloc",
                     bytes {
@@ -76,7 +78,8 @@ import Testing
         for _ in 0..<2000 {
             var file = whole
             for _ in 0..<Int.random(in: 1...6, using: &numbers) {
-                file[Int.random(in: 0..<file.count, using: &numbers)] = [0, 1, 0xFF, 0x7F].randomElement(using: &numbers) ?? 0
+                file[Int.random(in: 0..<file.count, using: &numbers)] =
+                    [0, 1, 0xFF, 0x7F].randomElement(using: &numbers) ?? 0
             }
             let structure = HEIFStructure(ByteView(file))
             _ = (structure.turn, structure.lacksBytes, structure.codedItem?.type, CR3Structure(ByteView(file)).size)

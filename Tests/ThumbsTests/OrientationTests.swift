@@ -34,7 +34,8 @@ import Testing
     }
 
     private static let quarterTurns: [(turns: Int, isMirrored: Bool, exif: Int)] = [
-        (0, false, 1), (1, false, 6), (2, false, 3), (3, false, 8), (-1, false, 8), (5, false, 6), (0, true, 2), (1, true, 5),
+        (0, false, 1), (1, false, 6), (2, false, 3), (3, false, 8), (-1, false, 8), (5, false, 6), (0, true, 2),
+        (1, true, 5),
         (2, true, 4), (3, true, 7),
     ]
 

@@ -45,14 +45,21 @@ import Vocabulary
     }
 
     private static let rawSizes: [(raw: PixelSize?, preview: PixelSize?, shown: PixelSize)] = [
-        (PixelSize(width: 6022, height: 4024), PixelSize(width: 6000, height: 4000), PixelSize(width: 6000, height: 4000)),
-        (PixelSize(width: 6022, height: 4024), PixelSize(width: 1620, height: 1080), PixelSize(width: 6022, height: 4024)),
+        (
+            PixelSize(width: 6022, height: 4024), PixelSize(width: 6000, height: 4000),
+            PixelSize(width: 6000, height: 4000)
+        ),
+        (
+            PixelSize(width: 6022, height: 4024), PixelSize(width: 1620, height: 1080),
+            PixelSize(width: 6022, height: 4024)
+        ),
         (PixelSize(width: 6022, height: 4024), nil, PixelSize(width: 6022, height: 4024)),
         (nil, PixelSize(width: 1620, height: 1080), PixelSize(width: 1620, height: 1080)),
     ]
 
     @Test(arguments: rawSizes)
-    func aRawShowsTheSizeOfTheCamerasOwnPictureWhereThatIsWhole(raw: PixelSize?, preview: PixelSize?, shown: PixelSize) {
+    func aRawShowsTheSizeOfTheCamerasOwnPictureWhereThatIsWhole(raw: PixelSize?, preview: PixelSize?, shown: PixelSize)
+    {
         #expect(RAWFile.shownSize(raw: raw, preview: preview) == shown)
     }
 }

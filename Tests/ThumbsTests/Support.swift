@@ -142,7 +142,9 @@ enum Pictures {
         var check = ByteWriter()
         check.u32(b << 16 | a)
         var file = ByteWriter(bytes: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        for (type, body) in [("IHDR", header.bytes)] + before + [("IDAT", deflate + check.bytes)] + after + [("IEND", [])] {
+        for (type, body) in [("IHDR", header.bytes)] + before + [("IDAT", deflate + check.bytes)] + after + [
+            ("IEND", [])
+        ] {
             file.u32(body.count)
             file.text(type)
             file.bytes += body
@@ -171,15 +173,21 @@ struct TIFFBuilder {
         /// Directories that the tag points to.
         var child: [Entry]?
 
-        static func short(_ tag: Int, _ values: Int...) -> Entry { Entry(tag: tag, type: 3, count: values.count, numbers: values, width: 2) }
-        static func long(_ tag: Int, _ values: Int...) -> Entry { Entry(tag: tag, type: 4, count: values.count, numbers: values, width: 4) }
+        static func short(_ tag: Int, _ values: Int...) -> Entry {
+            Entry(tag: tag, type: 3, count: values.count, numbers: values, width: 2)
+        }
+        static func long(_ tag: Int, _ values: Int...) -> Entry {
+            Entry(tag: tag, type: 4, count: values.count, numbers: values, width: 4)
+        }
         static func text(_ tag: Int, _ text: String) -> Entry {
             Entry(tag: tag, type: 2, count: text.utf8.count + 1, value: Array(text.utf8) + [0])
         }
         static func rational(_ tag: Int, _ pairs: (Int, Int)...) -> Entry {
             Entry(tag: tag, type: 5, count: pairs.count, numbers: pairs.flatMap { [$0.0, $0.1] }, width: 4)
         }
-        static func bytes(_ tag: Int, _ bytes: [UInt8]) -> Entry { Entry(tag: tag, type: 7, count: bytes.count, value: bytes) }
+        static func bytes(_ tag: Int, _ bytes: [UInt8]) -> Entry {
+            Entry(tag: tag, type: 7, count: bytes.count, value: bytes)
+        }
         static func directory(_ tag: Int, _ entries: [Entry]) -> Entry {
             Entry(tag: tag, type: 4, count: 1, value: [], child: entries)
         }

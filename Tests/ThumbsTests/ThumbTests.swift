@@ -7,13 +7,15 @@ import Vocabulary
 @Suite struct ThumbTests {
     static let stored = PixelSize(width: 160, height: 96)
 
-    private static func make(_ bytes: [UInt8], _ format: MediaFormat, sizes: [Int], limits: MediaLimits = MediaLimits()) throws
+    private static func make(_ bytes: [UInt8], _ format: MediaFormat, sizes: [Int], limits: MediaLimits = MediaLimits())
+        throws
         -> (report: ThumbReport, sink: RecordingSink)
     {
         let sink = RecordingSink()
         let file = Scratch(bytes)
         let report = try Thumb.make(
-            file.descriptor, format: format, file: "x", settings: ThumbSettings(sizes: sizes), limits: limits, sink: sink)
+            file.descriptor, format: format, file: "x", settings: ThumbSettings(sizes: sizes), limits: limits,
+            sink: sink)
         return (report, sink)
     }
 
@@ -61,7 +63,12 @@ import Vocabulary
     @Test func nothingOfTheCameraIsLeftInAThumbnail() throws {
         let exif = TIFFBuilder(bigEndian: true).directory([
             .text(0x010F, "Canon"), .short(0x0112, 6),
-            .directory(0x8825, [.text(1, "N"), .rational(2, (1, 1), (2, 1), (3, 1)), .text(3, "E"), .rational(4, (1, 1), (2, 1), (3, 1))]),
+            .directory(
+                0x8825,
+                [
+                    .text(1, "N"), .rational(2, (1, 1), (2, 1), (3, 1)), .text(3, "E"),
+                    .rational(4, (1, 1), (2, 1), (3, 1)),
+                ]),
         ])
         let (_, sink) = try Self.make(Pictures.jpeg(Self.stored, exif: exif), .jpeg, sizes: [80])
         let written = try #require(sink.files["80"]).bytes
@@ -82,14 +89,17 @@ import Vocabulary
     }
 
     @Test func anEmptyFileIsEmpty() throws {
-        let report = try PhotoProbe.probe(Scratch().descriptor, format: .jpeg, file: "x", limits: MediaLimits())
+        let file = Scratch()
+        let report = try PhotoProbe.probe(file.descriptor, format: .jpeg, file: "x", limits: MediaLimits())
         #expect(report.reason?.code == .empty && report.facts == nil)
     }
 
     @Test func aPictureThatDoesNotFitTheMemoryIsNoVerdictOnIt() throws {
         let bytes = try Pictures.jpeg(PixelSize(width: 800, height: 600))
         let limits = MediaLimits(memoryBytes: 100_000)
-        #expect { try Self.make(bytes, .jpeg, sizes: [700], limits: limits) } throws: { ($0 as? Failure)?.code == .overBudget }
+        #expect { try Self.make(bytes, .jpeg, sizes: [700], limits: limits) } throws: {
+            ($0 as? Failure)?.code == .overBudget
+        }
         let file = Scratch(bytes)
         let report = try PhotoProbe.probe(file.descriptor, format: .jpeg, file: "x", limits: limits)
         #expect(report.outcome == .accept)

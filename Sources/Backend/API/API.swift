@@ -8,7 +8,9 @@ import Vocabulary
 /// The wire API over the ledger and the store.
 struct API: HTTPHandler {
     let ledger: any Ledger
-    let store: DirectoryBlobStore
+    let store: any BlobStore
+    /// Where parts come in through this server; an S3 store takes them itself.
+    let door: DirectoryBlobStore
     let signer: URLSigner
     let completions: Completions
     let progress: ProgressBoard
@@ -38,7 +40,7 @@ struct API: HTTPHandler {
             {
                 throw PartSink.badDigest("Content-MD5 \(md5)")
             }
-            return .stream(try PartSink(permit, in: store.path(of: permit.session)))
+            return .stream(try PartSink(permit, in: door.path(of: permit.session)))
         } catch {
             return .refuse(error, status: error.code == .gone ? 404 : nil)
         }
@@ -127,8 +129,8 @@ struct API: HTTPHandler {
     }
 
     private func readiness() async throws(Failure) -> HTTPResponse {
-        _ = try await ledger.counts()
-        let free = try Files.freeBytes(at: store.folder)
+        _ = try await ledger.doomedBlobs(limit: 1)
+        let free = try Files.freeBytes(at: door.folder)
         guard free > APIBounds.freeBytesMin else {
             throw Failure(.diskFull, "The backend has no space left: free some on its disk.")
         }
@@ -147,7 +149,7 @@ struct API: HTTPHandler {
             lines.append("rushes_jobs{state=\"\(state.rawValue)\"} \(count)")
         }
         lines += ["# TYPE rushes_open_sessions gauge", "rushes_open_sessions \(counts.openSessions)"]
-        lines += ["# TYPE rushes_free_bytes gauge", "rushes_free_bytes \(try Files.freeBytes(at: store.folder))", ""]
+        lines += ["# TYPE rushes_free_bytes gauge", "rushes_free_bytes \(try Files.freeBytes(at: door.folder))", ""]
         return HTTPResponse(
             status: 200, headers: [("Content-Type", "text/plain; version=0.0.4")],
             body: .bytes(Array(lines.joined(separator: "\n").utf8)))

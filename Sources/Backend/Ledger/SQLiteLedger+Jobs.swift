@@ -58,6 +58,8 @@ extension SQLiteLedger {
             if let key = row.blob {
                 try database.run(
                     "DELETE FROM renditions WHERE item = ?1 AND blob = ?2", [SQLValue(item), SQLValue(key)])
+                // Others may name these bytes too; nobody is told any more that they are there.
+                try database.run("UPDATE blobs SET sha256 = NULL, verified_at = NULL WHERE key = ?1", [SQLValue(key)])
             }
             try database.end(row, as: .expired)
             try database.complete(item, epoch, generation: itemRow.generation, state: .awaiting, now: now)

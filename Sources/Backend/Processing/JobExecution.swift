@@ -6,7 +6,9 @@ import Vocabulary
 struct JobExecution: Sendable {
     let job: ClaimedJob
     let ledger: any Ledger
-    let store: DirectoryBlobStore
+    let store: any BlobStore
+    /// On this machine, for what is being made.
+    let workFolder: String
     let media: MediaWork
     let progress: ProgressBoard
     let keepsLocation: Bool
@@ -86,6 +88,9 @@ struct JobExecution: Sendable {
                 else { return nil }
                 upload.blob = kept
                 upload.recomputed = sha256
+            } else if try await store.size(key) != upload.size {
+                verified.damaged = upload.id
+                return verified
             }
             verified.rows.append(upload)
         }
@@ -119,7 +124,7 @@ struct JobExecution: Sendable {
         async throws(Failure) -> Reason?
     {
         guard !plan.transcode.isEmpty || !plan.thumbSizes.isEmpty else { return nil }
-        let folder = "\(store.work)/\(job.item.id).\(job.epoch)"
+        let folder = "\(workFolder)/\(job.item.id).\(job.epoch)"
         try Files.makeFolder(folder)
         defer { try? Files.removeTree(folder) }
         let path = try await store.path(key)
@@ -135,9 +140,9 @@ struct JobExecution: Sendable {
         }
         if let reason { return reason }
         let wanted = Set(plan.transcode + plan.thumbSizes.map(ThumbSettings.name(of:)))
-        guard wanted.isSubset(of: Set(files.map(\.output.name))) else {
+        guard files.count == wanted.count, Set(files.map(\.output.name)) == wanted else {
             throw Failure(
-                .outputInvalid, "The media worker left out an output.",
+                .outputInvalid, "The media worker did not make what was asked for.",
                 detail: "\(files.map(\.output.name)) of \(wanted)")
         }
         for file in files { try await adopt(file, into: &manifest) }
@@ -158,7 +163,7 @@ struct JobExecution: Sendable {
         manifest.renditions.append(
             RenditionRow(
                 rendition: Rendition(
-                    role: output.role, name: output.name.rawValue, contentType: output.contentType,
+                    role: output.name.role, name: output.name.rawValue, contentType: output.name.contentType,
                     sizeBytes: output.bytes,
                     sha256: sha256, width: output.width, height: output.height),
                 blob: key))
@@ -209,6 +214,15 @@ extension RenditionRow {
                 sizeBytes: source.size ?? 0, sha256: sha256, width: facts.width, height: facts.height),
             blob: blob)
     }
+}
+
+extension OutputName {
+    /// What it is and how it is served follow from what was asked for, not from what the worker says.
+    fileprivate var role: FileRole {
+        if self == .poster { return .poster }
+        return Int(rawValue) == nil ? .rendition : .thumbnail
+    }
+    fileprivate var contentType: String { role == .rendition ? "video/mp4" : "image/jpeg" }
 }
 
 extension FileRole {

@@ -15,7 +15,8 @@ actor ProcessingLoop {
     }
 
     private let ledger: any Ledger
-    private let store: DirectoryBlobStore
+    private let store: any BlobStore
+    private let workFolder: String
     private let media: MediaWork
     private let progress: ProgressBoard
     private let settings: Settings
@@ -25,11 +26,13 @@ actor ProcessingLoop {
     private var lanes: [Task<Void, Never>] = []
 
     init(
-        ledger: any Ledger, store: DirectoryBlobStore, media: MediaWork, progress: ProgressBoard, settings: Settings,
+        ledger: any Ledger, store: any BlobStore, workFolder: String, media: MediaWork, progress: ProgressBoard,
+        settings: Settings,
         clock: @escaping @Sendable () -> Timestamp, bell: Bell, log: @escaping @Sendable (String) -> Void
     ) {
         self.ledger = ledger
         self.store = store
+        self.workFolder = workFolder
         self.media = media
         self.progress = progress
         self.settings = settings
@@ -72,7 +75,7 @@ actor ProcessingLoop {
 
     private nonisolated func carryOut(_ job: ClaimedJob) async throws(Failure) {
         let execution = JobExecution(
-            job: job, ledger: ledger, store: store, media: media, progress: progress,
+            job: job, ledger: ledger, store: store, workFolder: workFolder, media: media, progress: progress,
             keepsLocation: settings.keepsLocation,
             clock: clock)
         let work = Task<Result<JobExecution.Ending, Failure>, Never> {

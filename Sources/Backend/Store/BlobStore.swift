@@ -57,6 +57,8 @@ protocol BlobStore: Sendable {
     /// Repeatable.
     func remove(_ key: BlobKey) async throws(Failure)
 
+    /// Unfinished writes of an earlier process go. Only while no other one can be writing.
+    func removeLeftovers() async throws(Failure)
     /// Everything that is there, for sweeps and checks.
     func sessions() async throws(Failure) -> [StoreSession]
     func keys() async throws(Failure) -> [BlobKey]

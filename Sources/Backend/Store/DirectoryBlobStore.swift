@@ -137,7 +137,6 @@ struct DirectoryBlobStore: BlobStore {
         }
     }
 
-    /// Unfinished writes of an earlier process. Only while no other one can be writing.
     func removeLeftovers() async throws(Failure) {
         let (incoming, blobs, work) = (incoming, blobs, work)
         try await disk.run { () throws(Failure) in

@@ -54,13 +54,15 @@ struct CodePoints: Sendable, Equatable {
     /// FFmpeg's names, which probing prints.
     var primariesName: String? {
         [
-            1: "bt709", 4: "bt470m", 5: "bt470bg", 6: "smpte170m", 7: "smpte240m", 8: "film", 9: "bt2020", 10: "smpte428",
+            1: "bt709", 4: "bt470m", 5: "bt470bg", 6: "smpte170m", 7: "smpte240m", 8: "film", 9: "bt2020",
+            10: "smpte428",
             11: "smpte431", 12: "smpte432", 22: "ebu3213",
         ][primaries]
     }
     var transferName: String? {
         [
-            1: "bt709", 4: "bt470m", 5: "bt470bg", 6: "smpte170m", 7: "smpte240m", 8: "linear", 9: "log100", 10: "log316",
+            1: "bt709", 4: "bt470m", 5: "bt470bg", 6: "smpte170m", 7: "smpte240m", 8: "linear", 9: "log100",
+            10: "log316",
             11: "iec61966-2-4", 12: "bt1361e", 13: "iec61966-2-1", 14: "bt2020-10", 15: "bt2020-12", 16: "smpte2084",
             17: "smpte428", 18: "arib-std-b67",
         ][transfer]

@@ -16,7 +16,8 @@ enum ColorTransform {
         case .profile(let bytes):
             source = Profile(icc: bytes, for: raster.layout)
             if source == nil {
-                warnings.append(MediaWarning("profile-ignored", "The picture's colour profile is damaged or does not fit it."))
+                warnings.append(
+                    MediaWarning("profile-ignored", "The picture's colour profile is damaged or does not fit it."))
             }
         case .codePoints(let points):
             if raster.layout == .rgb, let toneMap = ToneMap(points) {
@@ -26,7 +27,9 @@ enum ColorTransform {
         case .gamma(let exponent, let chromaticities):
             source = Profile(exponent: exponent, chromaticities: chromaticities, for: raster.layout)
         }
-        if let source, let converted = try convert(raster, from: source, budget: budget) { return (converted, warnings) }
+        if let source, let converted = try convert(raster, from: source, budget: budget) {
+            return (converted, warnings)
+        }
         return (try plain(raster, budget: budget), warnings)
     }
 
@@ -34,7 +37,9 @@ enum ColorTransform {
     private static func plain(_ raster: Raster, budget: MemoryBudget) throws(Failure) -> Raster {
         switch raster.layout {
         case .lab:
-            if let lab = Profile.lab(), let converted = try convert(raster, from: lab, budget: budget) { return converted }
+            if let lab = Profile.lab(), let converted = try convert(raster, from: lab, budget: budget) {
+                return converted
+            }
             throw Failure(.internalError, "The picture's colours could not be converted.", detail: "Lab")
         case .cmyk:
             let result = try Raster(size: raster.size, layout: .rgb, depth: 8, budget: budget)
@@ -50,7 +55,9 @@ enum ColorTransform {
         case .grey, .rgb, .greyAlpha, .rgba:
             guard raster.depth == 16 else { return raster }
             let result = try Raster(size: raster.size, layout: raster.layout, depth: 8, budget: budget)
-            for index in 0..<result.pixels.count { result.pixels[index] = UInt8(truncatingIfNeeded: sample8(raster, index)) }
+            for index in 0..<result.pixels.count {
+                result.pixels[index] = UInt8(truncatingIfNeeded: sample8(raster, index))
+            }
             return result
         }
     }
@@ -61,8 +68,11 @@ enum ColorTransform {
     }
 
     /// - Returns: nil when Little CMS finds no way between the profiles.
-    private static func convert(_ raster: Raster, from source: Profile, budget: MemoryBudget) throws(Failure) -> Raster? {
-        guard let target = Profile.sRGB(), let kind = pixelFormat(raster.layout, depth: raster.depth) else { return nil }
+    private static func convert(_ raster: Raster, from source: Profile, budget: MemoryBudget) throws(Failure) -> Raster?
+    {
+        guard let target = Profile.sRGB(), let kind = pixelFormat(raster.layout, depth: raster.depth) else {
+            return nil
+        }
         let flags = UInt32(cmsFLAGS_BLACKPOINTCOMPENSATION) | UInt32(cmsFLAGS_NOCACHE)
         guard
             let transform = cmsCreateTransform(

@@ -52,7 +52,9 @@ struct ToneMap {
                 (toBT709[0] * value).sum(), (toBT709[1] * value).sum(), (toBT709[2] * value).sum())
             // A colour outside BT.709 is drawn towards grey of the same luminance until it fits; its hue stays.
             let grey = max(0, (color * SIMD3(0.2126, 0.7152, 0.0722)).sum())
-            if color.min() < 0 { color = SIMD3(repeating: grey) + (color - grey) * (grey / max(grey - color.min(), 1e-6)) }
+            if color.min() < 0 {
+                color = SIMD3(repeating: grey) + (color - grey) * (grey / max(grey - color.min(), 1e-6))
+            }
             let brightest = color.max()
             color *= rollOff.scale(brightest) / Self.whiteNits
             for channel in 0..<3 {

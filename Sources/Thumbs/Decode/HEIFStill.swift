@@ -31,7 +31,8 @@ final class HEIFStill {
         }
         self.context = context
         self.handle = handle
-        size = PixelSize(width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
+        size = PixelSize(
+            width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
         depth = max(8, Int(heif_image_handle_get_luma_bits_per_pixel(handle)))
         readColor()
         readMetadata()
@@ -119,7 +120,8 @@ final class HEIFStill {
         let count = heif_image_handle_get_list_of_metadata_block_IDs(handle, nil, &ids, Int32(ids.count))
         for id in ids.prefix(max(0, Int(count))) {
             let size = heif_image_handle_get_metadata_size(handle, id)
-            guard size > 4, size <= Self.metadataBytesMax, let type = heif_image_handle_get_metadata_type(handle, id) else {
+            guard size > 4, size <= Self.metadataBytesMax, let type = heif_image_handle_get_metadata_type(handle, id)
+            else {
                 continue
             }
             var block = [UInt8](repeating: 0, count: size)
@@ -128,7 +130,9 @@ final class HEIFStill {
             switch String(cString: type) {
             case "Exif":
                 // Four bytes say how many come before the TIFF header.
-                guard let skipped = view.u32(at: 0), let exif = EXIF.read(view.suffix(from: 4 + Int(skipped))) else { continue }
+                guard let skipped = view.u32(at: 0), let exif = EXIF.read(view.suffix(from: 4 + Int(skipped))) else {
+                    continue
+                }
                 metadata = exif.completed(by: metadata)
             case "mime": metadata = metadata.completed(by: XMP.read(view))
             default: continue

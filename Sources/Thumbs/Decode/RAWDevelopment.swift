@@ -25,7 +25,8 @@ final class RAWDevelopment {
         orientation = Self.orientation(sizes.flip)
         guard status == LIBRAW_SUCCESS.rawValue else { throw Self.failure(status) }
         try PictureHeader(size: size, codec: "raw").admit(limits)
-        try PictureHeader(size: PixelSize(width: Int(sizes.raw_width), height: Int(sizes.raw_height)), codec: "raw").admit(limits)
+        try PictureHeader(size: PixelSize(width: Int(sizes.raw_width), height: Int(sizes.raw_height)), codec: "raw")
+            .admit(limits)
     }
 
     deinit { libraw_close(raw) }
@@ -68,7 +69,8 @@ final class RAWDevelopment {
             throw .unsupported("a camera raw of \(found.colors) colours")
         }
         let raster = try Raster(
-            size: PixelSize(width: Int(found.width), height: Int(found.height)), layout: layout, depth: 8, budget: budget)
+            size: PixelSize(width: Int(found.width), height: Int(found.height)), layout: layout, depth: 8,
+            budget: budget)
         guard Int(found.data_size) >= raster.pixels.count,
             let offset = MemoryLayout<libraw_processed_image_t>.offset(of: \.data)
         else { throw .corrupt("LibRaw: \(found.data_size) bytes") }
@@ -95,7 +97,8 @@ final class RAWDevelopment {
     private static func failure(_ status: Int32) -> Failure {
         let words = libraw_strerror(status).map { String(cString: $0) } ?? "error \(status)"
         switch LibRaw_errors(status) {
-        case LIBRAW_TOO_BIG: return Failure(.overBudget, "This picture needs more memory than is allowed.", detail: words)
+        case LIBRAW_TOO_BIG:
+            return Failure(.overBudget, "This picture needs more memory than is allowed.", detail: words)
         case LIBRAW_DATA_ERROR, LIBRAW_IO_ERROR, LIBRAW_BAD_CROP: return .corrupt(words)
         default: return Failure(.unsupportedCodec, "This camera's raw files cannot be decoded here.", detail: words)
         }

@@ -115,7 +115,9 @@ final class TIFFReader {
         case PHOTOMETRIC_SEPARATED where samples >= 4: layout = .cmyk
         default: return nil
         }
-        guard let lineBytes = product(width, samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes else { return nil }
+        guard let lineBytes = product(width, samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes else {
+            return nil
+        }
         return PlainRows(
             layout: layout, depth: bits, samples: samples, isInverted: photometric == PHOTOMETRIC_MINISWHITE,
             isPremultiplied: layout.hasAlpha && alpha == EXTRASAMPLE_ASSOCALPHA)

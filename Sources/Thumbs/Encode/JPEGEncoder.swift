@@ -6,7 +6,8 @@ import Vocabulary
 enum JPEGEncoder {
     /// - Parameter raster: 8 bits, grey or RGB.
     /// - Returns: bytes written.
-    static func write(_ raster: Raster, quality: Int, to descriptor: Int32, limits: MediaLimits) throws(Failure) -> Int {
+    static func write(_ raster: Raster, quality: Int, to descriptor: Int32, limits: MediaLimits) throws(Failure) -> Int
+    {
         guard raster.depth == 8, raster.layout == .rgb || raster.layout == .grey else {
             throw Failure(.internalError, "The thumbnail could not be written.", detail: "layout \(raster.layout)")
         }
@@ -42,7 +43,9 @@ enum JPEGEncoder {
             } else if errno != EINTR {
                 let code: FailureCode = errno == ENOSPC || errno == EDQUOT ? .diskFull : .ioError
                 throw Failure(
-                    code, code == .diskFull ? "The disk is full. Free some space and try again." : "The thumbnail could not be written.",
+                    code,
+                    code == .diskFull
+                        ? "The disk is full. Free some space and try again." : "The thumbnail could not be written.",
                     detail: "pwrite: \(String(cString: strerror(errno)))")
             }
         }

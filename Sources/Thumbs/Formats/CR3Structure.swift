@@ -30,11 +30,14 @@ struct CR3Structure {
 
     private mutating func readMovie(_ movie: ISOBox, in bytes: ByteView) {
         let boxes = movie.children()
-        if let canon = boxes.first(where: { $0.type == "uuid" && $0.body.u32(at: 0) == 0x85C0_B687 })?.children(after: 16) {
+        if let canon = boxes.first(where: { $0.type == "uuid" && $0.body.u32(at: 0) == 0x85C0_B687 })?.children(
+            after: 16)
+        {
             metadata = EXIF.read(
                 main: canon.first("CMT1")?.body, photo: canon.first("CMT2")?.body, place: canon.first("CMT4")?.body)
         }
-        let table = boxes.first("trak")?.children().first("mdia")?.children().first("minf")?.children().first("stbl")?.children()
+        let table = boxes.first("trak")?.children().first("mdia")?.children().first("minf")?.children().first("stbl")?
+            .children()
         guard let table, let entry = table.first("stsd")?.children(after: 8).first, let width = entry.body.u16(at: 24),
             let height = entry.body.u16(at: 26)
         else { return }

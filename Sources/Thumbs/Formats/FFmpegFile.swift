@@ -36,10 +36,12 @@ struct FFmpegFile: PictureFile {
 
     /// The header is plain enough to see a bomb or a missing end before FFmpeg opens it.
     private static func checkBMP(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
-        guard let start = bytes.u32(at: 10, bigEndian: false), let headerSize = bytes.u32(at: 14, bigEndian: false) else {
+        guard let start = bytes.u32(at: 10, bigEndian: false), let headerSize = bytes.u32(at: 14, bigEndian: false)
+        else {
             throw .truncated("no header")
         }
-        guard headerSize >= 40, let width = bytes.u32(at: 18, bigEndian: false), let height = bytes.u32(at: 22, bigEndian: false),
+        guard headerSize >= 40, let width = bytes.u32(at: 18, bigEndian: false),
+            let height = bytes.u32(at: 22, bigEndian: false),
             let bits = bytes.u16(at: 28, bigEndian: false), let compression = bytes.u32(at: 30, bigEndian: false)
         else { return }
         // A negative height means rows from the top.

@@ -7,9 +7,12 @@ struct GIFFile: PictureFile {
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         guard let structure = GIFStructure(bytes) else { throw .truncated("no screen descriptor") }
-        var header = PictureHeader(size: structure.size, codec: "gif", pixelFormat: "bgra", frames: max(1, structure.frames))
+        var header = PictureHeader(
+            size: structure.size, codec: "gif", pixelFormat: "bgra", frames: max(1, structure.frames))
         // Some writers leave the screen empty and mean the first picture.
-        if structure.size.width == 0 || structure.size.height == 0, let first = structure.first { header.size = first.size }
+        if structure.size.width == 0 || structure.size.height == 0, let first = structure.first {
+            header.size = first.size
+        }
         if structure.frames > 1 { header.duration = structure.duration }
         if let xmp = structure.xmp { header.metadata = XMP.read(xmp) }
         try header.admit(limits)

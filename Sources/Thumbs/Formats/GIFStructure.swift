@@ -59,14 +59,17 @@ struct GIFStructure {
                     delay = Int(bytes.u16(at: offset + 4, bigEndian: false) ?? 0)
                     transparent = packed & 1 == 0 ? nil : bytes.byte(at: offset + 6)
                 }
-                if label == 0xFF, bytes.starts(with: "XMP DataXMP", at: offset + 3) { xmp = bytes.suffix(from: offset + 14) }
+                if label == 0xFF, bytes.starts(with: "XMP DataXMP", at: offset + 3) {
+                    xmp = bytes.suffix(from: offset + 14)
+                }
                 guard let end = Self.skipBlocks(bytes, from: offset + 2, left: &blocksLeft, into: nil) else {
                     isCut = true
                     return
                 }
                 offset = end
             case 0x2C:
-                guard let left = bytes.u16(at: offset + 1, bigEndian: false), let top = bytes.u16(at: offset + 3, bigEndian: false),
+                guard let left = bytes.u16(at: offset + 1, bigEndian: false),
+                    let top = bytes.u16(at: offset + 3, bigEndian: false),
                     let width = bytes.u16(at: offset + 5, bigEndian: false),
                     let height = bytes.u16(at: offset + 7, bigEndian: false), let packed = bytes.byte(at: offset + 9)
                 else {
@@ -106,7 +109,9 @@ struct GIFStructure {
     }
 
     /// - Returns: the place behind the empty block that ends the row of blocks; nil when the file ends first.
-    private static func skipBlocks(_ bytes: ByteView, from start: Int, left: inout Int, into take: ((ByteView) -> Void)?)
+    private static func skipBlocks(
+        _ bytes: ByteView, from start: Int, left: inout Int, into take: ((ByteView) -> Void)?
+    )
         -> Int?
     {
         var offset = start

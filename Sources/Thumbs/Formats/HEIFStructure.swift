@@ -53,7 +53,9 @@ struct HEIFStructure {
 
     /// As the primary item is stored.
     var size: PixelSize? {
-        guard let body = property("ispe")?.body, let width = body.u32(at: 4), let height = body.u32(at: 8) else { return nil }
+        guard let body = property("ispe")?.body, let width = body.u32(at: 4), let height = body.u32(at: 8) else {
+            return nil
+        }
         return PixelSize(width: Int(width), height: Int(height))
     }
 
@@ -79,7 +81,9 @@ struct HEIFStructure {
         guard let primary else { return isCut }
         let needed = [primary] + (sources[primary] ?? [])
         return needed.contains { id in
-            (items[id]?.extents ?? []).contains { $0.isInFile && sum($0.offset, $0.length).map { $0 > fileLength } ?? true }
+            (items[id]?.extents ?? []).contains {
+                $0.isInFile && sum($0.offset, $0.length).map { $0 > fileLength } ?? true
+            }
         }
     }
 
@@ -90,9 +94,11 @@ struct HEIFStructure {
             primary = (box.version == 0 ? box.body.u16(at: 4).map(Int.init) : box.body.u32(at: 4).map(Int.init))
         }
         if let box = boxes.first("iinf") {
-            for entry in box.children(after: box.version == 0 ? 6 : 8) where entry.type == "infe" && items.count < Self.itemCountMax {
+            for entry in box.children(after: box.version == 0 ? 6 : 8)
+            where entry.type == "infe" && items.count < Self.itemCountMax {
                 let wide = entry.version >= 3
-                guard entry.version >= 2, let id = wide ? entry.body.u32(at: 4).map(Int.init) : entry.body.u16(at: 4).map(Int.init),
+                guard entry.version >= 2,
+                    let id = wide ? entry.body.u32(at: 4).map(Int.init) : entry.body.u16(at: 4).map(Int.init),
                     let type = entry.body.fourCC(at: wide ? 10 : 8)
                 else { continue }
                 items[id] = Item(type: type)
@@ -103,7 +109,8 @@ struct HEIFStructure {
             for reference in box.children(after: 4) where reference.type == "dimg" {
                 let width = box.version == 0 ? 2 : 4
                 func id(at offset: Int) -> Int? {
-                    width == 2 ? reference.body.u16(at: offset).map(Int.init) : reference.body.u32(at: offset).map(Int.init)
+                    width == 2
+                        ? reference.body.u16(at: offset).map(Int.init) : reference.body.u32(at: offset).map(Int.init)
                 }
                 guard let from = id(at: 0), let count = reference.body.u16(at: width) else { continue }
                 sources[from] = (0..<Int(count)).compactMap { id(at: width + 2 + $0 * width) }
@@ -160,7 +167,9 @@ struct HEIFStructure {
             guard let count = box.body.u32(at: 4) else { continue }
             var position = 8
             for _ in 0..<min(Int(count), Self.itemCountMax) {
-                guard let id = isWide ? box.body.u32(at: position).map(Int.init) : box.body.u16(at: position).map(Int.init),
+                guard
+                    let id = isWide
+                        ? box.body.u32(at: position).map(Int.init) : box.body.u16(at: position).map(Int.init),
                     let number = box.body.byte(at: position + (isWide ? 4 : 2))
                 else { return }
                 position += isWide ? 5 : 3

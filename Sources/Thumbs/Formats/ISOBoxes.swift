@@ -23,7 +23,8 @@ struct ISOBox {
             }
             guard size >= header else { break }
             let isWhole = size <= bytes.count - offset
-            result.append(ISOBox(type: type, body: bytes.clamped(at: offset + header, count: size - header), isWhole: isWhole))
+            result.append(
+                ISOBox(type: type, body: bytes.clamped(at: offset + header, count: size - header), isWhole: isWhole))
             guard isWhole else { break }
             offset += size
         }

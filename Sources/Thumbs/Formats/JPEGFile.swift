@@ -48,11 +48,14 @@ struct JPEGFile: PictureFile {
         let raster = try Raster(size: plan.decoded, layout: layout, depth: 8, budget: budget)
         raster.clear()
 
+        // Without its end mark a picture may still be whole: with one put behind it, TurboJPEG misses only what is really missing.
+        let source = hasEnd ? bytes : ByteView(bytes.array + [0xFF, 0xD9])
         guard let decoder = tjInitDecompress() else { throw Failure(.internalError, "TurboJPEG could not be started.") }
         defer { tjDestroy(decoder) }
         let status = tjDecompress2(
-            decoder, bytes.bytes.bindMemory(to: UInt8.self).baseAddress, UInt(bytes.count),
-            raster.pixels.bindMemory(to: UInt8.self).baseAddress, Int32(plan.decoded.width), 0, Int32(plan.decoded.height),
+            decoder, source.bytes.bindMemory(to: UInt8.self).baseAddress, UInt(source.count),
+            raster.pixels.bindMemory(to: UInt8.self).baseAddress, Int32(plan.decoded.width), 0,
+            Int32(plan.decoded.height),
             Int32(format.rawValue), TJFLAG_LIMITSCANS)
         var warnings: [MediaWarning] = []
         if status != 0 {
@@ -61,8 +64,9 @@ struct JPEGFile: PictureFile {
             guard tjGetErrorCode(decoder) == Int32(TJERR_WARNING.rawValue) else { throw .corrupt(words) }
             if !hasEnd { throw .truncated(words) }
             if Self.isDamage(words) { warnings.append(DecodedPicture.damaged) }
-        } else if !hasEnd {
-            // Every block was there; a progressive picture would not tell.
+        }
+        if !hasEnd {
+            // A progressive picture would not tell that its last passes are missing.
             if frame.isProgressive { throw .truncated("no end marker") }
             warnings.append(MediaWarning("end-marker-missing", "The picture is whole, but its end mark is missing."))
         }

@@ -67,7 +67,8 @@ struct JPEGStructure {
     private mutating func read(_ marker: UInt8, _ body: ByteView) {
         switch marker {
         case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
-            guard frame == nil, let precision = body.byte(at: 0), let height = body.u16(at: 1), let width = body.u16(at: 3),
+            guard frame == nil, let precision = body.byte(at: 0), let height = body.u16(at: 1),
+                let width = body.u16(at: 3),
                 let count = body.byte(at: 5)
             else { return }
             let sampling = (0..<Int(min(count, 4))).compactMap { index in
@@ -85,7 +86,9 @@ struct JPEGStructure {
                 xmp = body.suffix(from: 29)
             }
         case 0xE2 where !hasScan && body.starts(with: "ICC_PROFILE\0"):
-            guard let index = body.byte(at: 12), let count = body.byte(at: 13), index > 0, index <= count else { return }
+            guard let index = body.byte(at: 12), let count = body.byte(at: 13), index > 0, index <= count else {
+                return
+            }
             profilePartCount = Int(count)
             profileParts[Int(index)] = body.suffix(from: 14)
         case 0xEE where body.starts(with: "Adobe"):

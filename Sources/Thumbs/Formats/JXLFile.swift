@@ -94,14 +94,17 @@ private final class JXLReader {
         self.decoder = decoder
         self.bytes = bytes
         guard JxlDecoderSubscribeEvents(decoder, Int32(bitPattern: events)) == JXL_DEC_SUCCESS,
-            JxlDecoderSetInput(decoder, bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count) == JXL_DEC_SUCCESS
+            JxlDecoderSetInput(decoder, bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
+                == JXL_DEC_SUCCESS
         else { throw Failure(.internalError, "libjxl could not be started.") }
         JxlDecoderCloseInput(decoder)
     }
     deinit { JxlDecoderDestroy(decoder) }
 
     func advance(to event: JxlDecoderStatus) throws(Failure) {
-        guard try advance(to: event, orEnd: false) else { throw .corrupt("libjxl: the end before event \(event.rawValue)") }
+        guard try advance(to: event, orEnd: false) else {
+            throw .corrupt("libjxl: the end before event \(event.rawValue)")
+        }
     }
 
     /// - Returns: false at the end.
@@ -144,7 +147,8 @@ private final class JXLReader {
         var format = JxlPixelFormat(
             num_channels: 3, data_type: JXL_TYPE_UINT8, endianness: JXL_NATIVE_ENDIAN, align: 0)
         var color = JxlColorEncoding()
-        if JxlDecoderGetColorAsEncodedProfile(decoder, &format, JXL_COLOR_PROFILE_TARGET_DATA, &color) == JXL_DEC_SUCCESS,
+        if JxlDecoderGetColorAsEncodedProfile(decoder, &format, JXL_COLOR_PROFILE_TARGET_DATA, &color)
+            == JXL_DEC_SUCCESS,
             color.transfer_function != JXL_TRANSFER_FUNCTION_GAMMA, color.primaries != JXL_PRIMARIES_CUSTOM,
             color.white_point != JXL_WHITE_POINT_CUSTOM, color.white_point != JXL_WHITE_POINT_E
         {

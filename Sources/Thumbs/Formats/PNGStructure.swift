@@ -19,7 +19,9 @@ struct PNGStructure {
         guard bytes.u64(at: 0) == 0x8950_4E47_0D0A_1A0A else { return nil }
         var offset = 8
         for _ in 0..<Self.chunkCountMax {
-            guard let length = bytes.u32(at: offset).map(Int.init), let type = bytes.fourCC(at: offset + 4) else { return }
+            guard let length = bytes.u32(at: offset).map(Int.init), let type = bytes.fourCC(at: offset + 4) else {
+                return
+            }
             let body = bytes.clamped(at: offset + 8, count: length)
             read(type, body)
             // The checksum belongs to the chunk.
@@ -43,7 +45,8 @@ struct PNGStructure {
         case "IDAT": hasPixels = true
         case "IEND": hasEnd = true
         case "cICP":
-            guard let primaries = body.byte(at: 0), let transfer = body.byte(at: 1), let matrix = body.byte(at: 2) else { return }
+            guard let primaries = body.byte(at: 0), let transfer = body.byte(at: 1), let matrix = body.byte(at: 2)
+            else { return }
             codePoints = CodePoints(primaries: Int(primaries), transfer: Int(transfer), matrix: Int(matrix))
         case "eXIf": exif = exif ?? body
         case "iTXt" where body.starts(with: "XML:com.adobe.xmp\0\0"): xmp = xmp ?? body.suffix(from: 22)

@@ -9,7 +9,9 @@ struct PSDFile: PictureFile {
     private let pictureOffset: Int
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
-        guard let structure = PSDStructure(bytes) else { throw bytes.count < 26 ? .truncated("header") : .corrupt("header") }
+        guard let structure = PSDStructure(bytes) else {
+            throw bytes.count < 26 ? .truncated("header") : .corrupt("header")
+        }
         self.bytes = bytes
         self.structure = structure
         var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
@@ -40,7 +42,8 @@ struct PSDFile: PictureFile {
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         let size = structure.size
         let raster = try Raster(size: size, layout: layout, depth: structure.depth, budget: budget)
-        guard let compression = bytes.u16(at: pictureOffset), let rowBytes = product(size.width, structure.depth / 8) else {
+        guard let compression = bytes.u16(at: pictureOffset), let rowBytes = product(size.width, structure.depth / 8)
+        else {
             throw .truncated("no merged picture")
         }
         let planes = structure.mode == 2 ? 1 : layout.channelCount
@@ -49,7 +52,8 @@ struct PSDFile: PictureFile {
         case 0: rows = PSDRows(plain: bytes, at: pictureOffset + 2, rowBytes: rowBytes)
         case 1:
             rows = try PSDRows(
-                packed: bytes, at: pictureOffset + 2, rowBytes: rowBytes, rowCount: product(size.height, structure.channels),
+                packed: bytes, at: pictureOffset + 2, rowBytes: rowBytes,
+                rowCount: product(size.height, structure.channels),
                 lengthBytes: structure.isLarge ? 4 : 2)
         default: throw .unsupported("PSD of compression \(compression)")
         }
@@ -70,7 +74,9 @@ struct PSDFile: PictureFile {
         if structure.mode == 2 {
             let output = raster.row(row).assumingMemoryBound(to: UInt8.self)
             for (x, index) in line.enumerated() {
-                for channel in 0..<3 { output[x * 3 + channel] = structure.palette.byte(at: channel * 256 + Int(index)) ?? 0 }
+                for channel in 0..<3 {
+                    output[x * 3 + channel] = structure.palette.byte(at: channel * 256 + Int(index)) ?? 0
+                }
             }
         } else if structure.depth == 8 {
             let output = raster.row(row).assumingMemoryBound(to: UInt8.self)
@@ -118,7 +124,8 @@ private struct PSDRows {
             offset += rowBytes
             return true
         }
-        let length = lengthBytes == 2 ? bytes.u16(at: lengthOffset).map(Int.init) : bytes.u32(at: lengthOffset).map(Int.init)
+        let length =
+            lengthBytes == 2 ? bytes.u16(at: lengthOffset).map(Int.init) : bytes.u32(at: lengthOffset).map(Int.init)
         lengthOffset += lengthBytes
         guard let length, let packed = bytes.slice(at: offset, count: length) else { return false }
         offset += length

@@ -29,15 +29,18 @@ struct PSDStructure {
         guard let resourcesLength = bytes.u32(at: resources).map(Int.init) else { return }
         readResources(bytes.clamped(at: resources + 4, count: resourcesLength))
         let layers = resources + 4 + resourcesLength
-        let layersLength = isLarge ? bytes.u64(at: layers).flatMap(Int.init(exactly:)) : bytes.u32(at: layers).map(Int.init)
-        guard let layersLength, let offset = sum(layers, isLarge ? 8 : 4, layersLength), offset + 2 <= bytes.count else { return }
+        let layersLength =
+            isLarge ? bytes.u64(at: layers).flatMap(Int.init(exactly:)) : bytes.u32(at: layers).map(Int.init)
+        guard let layersLength, let offset = sum(layers, isLarge ? 8 : 4, layersLength), offset + 2 <= bytes.count
+        else { return }
         pictureOffset = offset
     }
 
     private mutating func readResources(_ bytes: ByteView) {
         var offset = 0
         for _ in 0..<Self.resourceCountMax {
-            guard bytes.starts(with: "8BIM", at: offset), let id = bytes.u16(at: offset + 4), let name = bytes.byte(at: offset + 6)
+            guard bytes.starts(with: "8BIM", at: offset), let id = bytes.u16(at: offset + 4),
+                let name = bytes.byte(at: offset + 6)
             else { return }
             let start = offset + 6 + (Int(name) + 2) / 2 * 2
             guard let length = bytes.u32(at: start).map(Int.init) else { return }

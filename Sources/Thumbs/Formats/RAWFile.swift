@@ -73,7 +73,8 @@ final class RAWFile: PictureFile {
         } catch {
             guard error.code.isVerdict, let preview = fitting.first ?? previews.first else { throw error }
             var picture = try preview.decode(longSide: longSide, budget: budget)
-            picture.warnings.append(MediaWarning("preview-only", "The raw data could not be developed; a small preview stands in."))
+            picture.warnings.append(
+                MediaWarning("preview-only", "The raw data could not be developed; a small preview stands in."))
             return picture
         }
     }

@@ -16,7 +16,8 @@ struct RAWStructure {
         let photometrics: Set<Int> = [32803, 34892]
         let compressions: Set<Int> = [34713, 32767, 32769, 32770, 32772, 65535, 65000]
         // "CR" is Canon's mark; another magic number is that of Olympus or Panasonic.
-        let isMarked = bytes.starts(with: "CR", at: 8) || ![42, 43].contains(bytes.u16(at: 2, bigEndian: structure.isBigEndian))
+        let isMarked =
+            bytes.starts(with: "CR", at: 8) || ![42, 43].contains(bytes.u16(at: 2, bigEndian: structure.isBigEndian))
         isRAW =
             isDNG || isMarked
             || directories.contains {
@@ -32,7 +33,8 @@ struct RAWStructure {
             [(273, 279), (324, 325), (513, 514)].contains { (offsets: UInt16, counts: UInt16) in
                 guard let places = directory.entry(offsets), let lengths = directory.entry(counts) else { return false }
                 return (0..<min(places.count, lengths.count, Self.stripCountMax)).contains { index in
-                    guard let place = structure.integer(places, at: index), let length = structure.integer(lengths, at: index)
+                    guard let place = structure.integer(places, at: index),
+                        let length = structure.integer(lengths, at: index)
                     else { return false }
                     return length > 0 && (sum(place, length).map { $0 > structure.bytes.count } ?? true)
                 }

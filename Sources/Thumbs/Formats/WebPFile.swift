@@ -14,7 +14,8 @@ struct WebPFile: PictureFile {
         var features = WebPBitstreamFeatures()
         let status = WebPGetFeatures(bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, &features)
         guard status == VP8_STATUS_OK || structure.canvas != nil else {
-            throw structure.isCut || status == VP8_STATUS_NOT_ENOUGH_DATA ? .truncated("no bitstream") : .corrupt("no bitstream")
+            throw structure.isCut || status == VP8_STATUS_NOT_ENOUGH_DATA
+                ? .truncated("no bitstream") : .corrupt("no bitstream")
         }
         isAnimated = structure.isAnimated
         hasAlpha = features.has_alpha != 0 || structure.hasAlpha
@@ -25,7 +26,8 @@ struct WebPFile: PictureFile {
             orientation: metadata.orientation ?? .upright, codec: "webp",
             pixelFormat: structure.isLossless ? "argb" : hasAlpha ? "yuva420p" : "yuv420p",
             encoding: structure.profile.map { .profile($0) } ?? .plain, metadata: metadata,
-            frames: isAnimated ? max(1, structure.frames) : 1, duration: structure.frames > 1 ? structure.duration : nil)
+            frames: isAnimated ? max(1, structure.frames) : 1, duration: structure.frames > 1 ? structure.duration : nil
+        )
         try header.admit(limits)
         if structure.isCut { throw .truncated("RIFF length") }
         guard structure.hasPixels else { throw .corrupt("no pixels") }
@@ -58,7 +60,9 @@ struct WebPFile: PictureFile {
     private func decodeFirstFrame(into raster: Raster) throws(Failure) {
         var source = WebPData(bytes: bytes.bytes.bindMemory(to: UInt8.self).baseAddress, size: bytes.count)
         var options = WebPAnimDecoderOptions()
-        guard WebPAnimDecoderOptionsInit(&options) != 0 else { throw Failure(.internalError, "libwebp could not be started.") }
+        guard WebPAnimDecoderOptionsInit(&options) != 0 else {
+            throw Failure(.internalError, "libwebp could not be started.")
+        }
         options.color_mode = MODE_RGBA
         guard let decoder = WebPAnimDecoderNew(&source, &options) else { throw .corrupt("libwebpdemux") }
         defer { WebPAnimDecoderDelete(decoder) }

@@ -17,7 +17,9 @@ struct WebPStructure {
     static let chunkCountMax = 200_000
 
     init?(_ bytes: ByteView) {
-        guard bytes.starts(with: "RIFF"), bytes.starts(with: "WEBP", at: 8), let length = bytes.u32(at: 4, bigEndian: false) else {
+        guard bytes.starts(with: "RIFF"), bytes.starts(with: "WEBP", at: 8),
+            let length = bytes.u32(at: 4, bigEndian: false)
+        else {
             return nil
         }
         // Odd lengths are padded, and some writers forget the last padding byte.
@@ -25,7 +27,9 @@ struct WebPStructure {
         let end = min(bytes.count, Int(length) + 8)
         var offset = 12
         for _ in 0..<Self.chunkCountMax where offset < end {
-            guard let type = bytes.fourCC(at: offset), let size = bytes.u32(at: offset + 4, bigEndian: false).map(Int.init) else {
+            guard let type = bytes.fourCC(at: offset),
+                let size = bytes.u32(at: offset + 4, bigEndian: false).map(Int.init)
+            else {
                 return
             }
             read(type, bytes.clamped(at: offset + 8, count: size))

@@ -64,7 +64,9 @@ struct ByteView: @unchecked Sendable {
     }
 
     /// - Returns: the four bytes of a chunk or box type as text.
-    func fourCC(at offset: Int) -> String? { slice(at: offset, count: 4).map { String(decoding: $0.bytes, as: UTF8.self) } }
+    func fourCC(at offset: Int) -> String? {
+        slice(at: offset, count: 4).map { String(decoding: $0.bytes, as: UTF8.self) }
+    }
 
     func starts(with ascii: String, at offset: Int = 0) -> Bool {
         guard let part = slice(at: offset, count: ascii.utf8.count) else { return false }

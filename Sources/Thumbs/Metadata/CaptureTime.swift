@@ -42,7 +42,8 @@ struct CaptureTime: Sendable, Equatable {
         let (days, rest) = (total / 86400, total % 86400)
         let (year, month, day) = Self.date(daysSince1970: days)
         self.init(
-            year: year, month: month, day: day, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60, offset: "Z",
+            year: year, month: month, day: day, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60,
+            offset: "Z",
             fraction: nil, source: source)
     }
 

@@ -47,7 +47,9 @@ enum EXIF {
         _ structure: TIFFStructure, main: TIFFStructure.Directory, photo: TIFFStructure.Directory?,
         place: TIFFStructure.Directory?
     ) -> CaptureTime? {
-        func text(_ directory: TIFFStructure.Directory?, _ tag: UInt16) -> String? { structure.text(directory?.entry(tag)) }
+        func text(_ directory: TIFFStructure.Directory?, _ tag: UInt16) -> String? {
+            structure.text(directory?.entry(tag))
+        }
         // A scanner or an editor may put the directory's tags into the first one.
         for directory in [photo, main] {
             let original = CaptureTime(
@@ -72,10 +74,11 @@ enum EXIF {
         else { return nil }
         let numbers = date.split { !$0.isASCII || !$0.isNumber }.compactMap { Int($0) }
         guard numbers.count == 3 else { return nil }
-        let milliseconds = Int(((second - second.rounded(.down)) * 1000).rounded(.down))
+        let milliseconds = min(999, Int(((second - second.rounded(.down)) * 1000).rounded()))
         let digits = String(milliseconds)
         return CaptureTime(
-            year: numbers[0], month: numbers[1], day: numbers[2], hour: Int(hour), minute: Int(minute), second: Int(second),
+            year: numbers[0], month: numbers[1], day: numbers[2], hour: Int(hour), minute: Int(minute),
+            second: Int(second),
             offset: "Z", fraction: milliseconds == 0 ? nil : String(repeating: "0", count: 3 - digits.count) + digits,
             source: "GPSDateTime")
     }

@@ -38,7 +38,9 @@ struct TIFFStructure {
         guard let magic = bytes.u16(at: 2, bigEndian: isBigEndian) else { return nil }
         isBig = magic == 43
         if isBig {
-            guard let offset = bytes.u64(at: 8, bigEndian: isBigEndian), let first = Int(exactly: offset) else { return nil }
+            guard let offset = bytes.u64(at: 8, bigEndian: isBigEndian), let first = Int(exactly: offset) else {
+                return nil
+            }
             firstDirectory = first
         } else {
             // 42, or the marks of Olympus (RO, RS) and Panasonic (0x55).
@@ -51,7 +53,9 @@ struct TIFFStructure {
     /// - Returns: nil when the directory does not lie inside the bytes.
     func directory(at offset: Int) -> Directory? {
         let (countSize, entrySize, inlineSize) = isBig ? (8, 20, 8) : (2, 12, 4)
-        guard offset > 0, let count = isBig ? u64(at: offset) : u16(at: offset), count <= Self.entryCountMax else { return nil }
+        guard offset > 0, let count = isBig ? u64(at: offset) : u16(at: offset), count <= Self.entryCountMax else {
+            return nil
+        }
         let start = offset + countSize
         var entries: [Entry] = []
         for index in 0..<count {
@@ -89,7 +93,9 @@ struct TIFFStructure {
     /// The directories that a tag of offsets points to (SubIFDs, EXIF, GPS).
     func children(_ entry: Entry?) -> [Directory] {
         guard let entry else { return [] }
-        return (0..<min(entry.count, Self.directoryCountMax)).compactMap { integer(entry, at: $0).flatMap(directory(at:)) }
+        return (0..<min(entry.count, Self.directoryCountMax)).compactMap {
+            integer(entry, at: $0).flatMap(directory(at:))
+        }
     }
 
     /// An unsigned integer of any width.
@@ -133,5 +139,7 @@ struct TIFFStructure {
 
     private func u16(at offset: Int) -> Int? { bytes.u16(at: offset, bigEndian: isBigEndian).map(Int.init) }
     private func u32(at offset: Int) -> Int? { bytes.u32(at: offset, bigEndian: isBigEndian).map(Int.init) }
-    private func u64(at offset: Int) -> Int? { bytes.u64(at: offset, bigEndian: isBigEndian).flatMap(Int.init(exactly:)) }
+    private func u64(at offset: Int) -> Int? {
+        bytes.u64(at: offset, bigEndian: isBigEndian).flatMap(Int.init(exactly:))
+    }
 }

@@ -8,11 +8,14 @@ enum XMP {
         let text = Array(packet.clamped(at: 0, count: byteCountMax).bytes)
         var result = PhotoMetadata()
         for name in ["exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate", "exif:GPSTimeStamp"] {
-            guard let stamp = value(of: name, in: text), let time = CaptureTime(xmp: stamp, source: name) else { continue }
+            guard let stamp = value(of: name, in: text), let time = CaptureTime(xmp: stamp, source: name) else {
+                continue
+            }
             result.taken = time
             break
         }
-        result.camera = PhotoMetadata.camera(make: value(of: "tiff:Make", in: text), model: value(of: "tiff:Model", in: text))
+        result.camera = PhotoMetadata.camera(
+            make: value(of: "tiff:Make", in: text), model: value(of: "tiff:Model", in: text))
         return result
     }
 

@@ -30,7 +30,11 @@ struct Resampler {
     func run(_ raster: Raster, budget: MemoryBudget) throws(Failure) -> Raster {
         guard source != target else { return raster }
         let result = try Raster(size: target, layout: raster.layout, depth: raster.depth, budget: budget)
-        if raster.depth == 8 { filter(raster, into: result, UInt8.self) } else { filter(raster, into: result, UInt16.self) }
+        if raster.depth == 8 {
+            filter(raster, into: result, UInt8.self)
+        } else {
+            filter(raster, into: result, UInt16.self)
+        }
         return result
     }
 
@@ -59,7 +63,9 @@ struct Resampler {
         return 3 * sin(angle) * sin(angle / 3) / (angle * angle)
     }
 
-    private func filter<Sample: FixedWidthInteger & UnsignedInteger>(_ raster: Raster, into result: Raster, _: Sample.Type) {
+    private func filter<Sample: FixedWidthInteger & UnsignedInteger>(
+        _ raster: Raster, into result: Raster, _: Sample.Type
+    ) {
         let across = Self.runs(
             extent: Double(source.width) / Double(block), count: reduced.width, target: target.width)
         let down = Self.runs(

@@ -15,7 +15,10 @@ extension Raster {
             var read = from + (start.y * size.width + start.x) * pixelBytes
             var write = to + y * result.rowBytes
             for _ in 0..<result.size.width {
-                for byte in 0..<pixelBytes { write.storeBytes(of: read.load(fromByteOffset: byte, as: UInt8.self), toByteOffset: byte, as: UInt8.self) }
+                for byte in 0..<pixelBytes {
+                    write.storeBytes(
+                        of: read.load(fromByteOffset: byte, as: UInt8.self), toByteOffset: byte, as: UInt8.self)
+                }
                 read += step
                 write += pixelBytes
             }

@@ -92,15 +92,8 @@ struct PictureChain: Equatable {
     /// zscale's names; nil and what it does not know count as BT.709, which leaves colours as they are.
     private static func primaries(_ facts: VideoFacts) -> String {
         switch facts.color.primaries {
-        case "bt470m": "470m"
-        case "bt470bg": "470bg"
-        case "smpte170m": "170m"
-        case "smpte240m": "240m"
-        case "film": "film"
-        case "bt2020": "2020"
-        case "smpte428": "428"
-        case "smpte431": "431"
-        case "smpte432": "432"
+        case "bt470m", "bt470bg", "smpte170m", "smpte240m", "film", "bt2020", "smpte428", "smpte431", "smpte432":
+            facts.color.primaries ?? "709"
         case nil where facts.hdr != nil: "2020"
         default: "709"
         }

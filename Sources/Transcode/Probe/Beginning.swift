@@ -64,6 +64,9 @@ struct Beginning: ~Copyable {
         }
     }
 
+    /// When the first decodable frame is shown, in the stream's time base.
+    var firstTime: Int64? { hasFirst ? first.bestTimestamp : nil }
+
     func facts(
         _ video: StreamDescription, frames: Int, span: Span, isVariable: Bool, keyframeIntervalMax: Double?,
         hasEdits: Bool

@@ -89,9 +89,11 @@ struct Survey {
             survey.capture.takenAtSource = "camera-record"
             survey.capture.camera = survey.capture.camera ?? record.camera
         }
-        counted.isCut = counted.isCut || isCut
+        // The header's claim alone is not enough: some recorders write a length that was never right.
+        counted.isCut = counted.isCut || isCut && counted.isShort(of: demuxer.duration, frames: track.frameCount)
         guard let picture = counted.picture, counted.frames > 0 else {
-            return .surveyed(survey.with(counted.isCut ? OpenVerdict.truncated : OpenVerdict.nothingDecodes))
+            let hasEnded = counted.isCut || isCut || counted.packets == 0
+            return .surveyed(survey.with(hasEnded ? OpenVerdict.truncated : OpenVerdict.nothingDecodes))
         }
         survey.video = picture
         survey.soundStart = counted.soundStart

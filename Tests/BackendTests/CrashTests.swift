@@ -1,0 +1,143 @@
+import Files
+import Foundation
+import HTTPServer
+import Synchronization
+import Testing
+import Vocabulary
+
+@testable import Backend
+
+/// `rushes serve` as a process that can be killed.
+private final class ServeProcess: Sendable {
+    private let process: Mutex<Process>
+    private let ended: AsyncStream<Void>
+
+    init(data: String, socket: String, crashAt step: Int?) throws {
+        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().path
+        let started = Process()
+        started.executableURL = URL(fileURLWithPath: folder + "/rushes")
+        started.arguments = ["serve", "--data", data, "--listen", "unix:" + socket]
+        var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("RUSHES_") }
+        environment["SWIFT_BACKTRACE"] = "enable=no"
+        environment["RUSHES_CRASH_AT_STEP"] = step.map(String.init)
+        environment["RUSHES_STEP_TRACE"] = data + ".steps"
+        started.environment = environment
+        started.standardError = FileHandle.nullDevice
+        started.standardInput = FileHandle.nullDevice
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        started.terminationHandler = { @Sendable _ in continuation.finish() }
+        ended = stream
+        try started.run()
+        process = Mutex(started)
+    }
+
+    var isRunning: Bool { process.withLock { $0.isRunning } }
+
+    /// - Returns: whether the process was still there to be stopped.
+    @discardableResult
+    func stop() async -> Bool {
+        let wasRunning = isRunning
+        if wasRunning { process.withLock { $0.terminate() } }
+        for await _ in ended {}
+        return wasRunning
+    }
+}
+
+/// A client that does the same thing again and again until it is done, and remembers what it was told.
+private final class Patience: Sendable {
+    let client: TestClient
+    let files: [TestFile]
+    private let acknowledged = Mutex<Set<String>>([])
+
+    init(client: TestClient, files: [TestFile]) {
+        self.client = client
+        self.files = files
+    }
+
+    /// Throws a `ConnectionFault` when the server is gone.
+    func run() async throws {
+        for file in files {
+            guard try await client.open(file).state == .open else { continue }
+            try await sendMissing(file)
+            #expect(try await client.send("POST", "/v1/uploads/\(file.upload)/complete", file.complete()).status == 200)
+        }
+        let request = AttachRequest(
+            kind: nil, shoot: "crash", uploads: files.map { .init(uploadID: $0.upload, role: $0.role, name: $0.name) })
+        #expect(try await client.send("PUT", "/v1/items/\(files[0].item)", request).status == 200)
+        let item = try await client.item(files[0].item) { $0.state == .ready || $0.state == .rejected }
+        #expect(item.state == .ready)
+        #expect(item.renditions.map(\.name) == ["512"])
+        for file in files {
+            #expect(item.uploads.first { $0.uploadID == file.upload }?.sha256Recomputed == file.sha256)
+        }
+    }
+
+    private func sendMissing(_ file: TestFile) async throws {
+        let listed: StoredParts = try await client.request("GET", "/v1/uploads/\(file.upload)/parts").decoded()
+        let held = Set(listed.parts.map(\.partNumber))
+        for part in file.parts where acknowledged.withLock({ $0.contains("\(file.upload)/\(part.partNumber)") }) {
+            #expect(held.contains(part.partNumber), "an acknowledged part is gone")
+        }
+        for (part, bytes) in zip(file.parts, file.chunks) where !held.contains(part.partNumber) {
+            let urls: PartURLs = try await client.send(
+                "POST", "/v1/uploads/\(file.upload)/part-urls",
+                PartURLsRequest(generation: listed.generation, parts: [part])
+            ).decoded()
+            let answer = try await client.request(
+                "PUT", try #require(urls.urls["\(part.partNumber)"]), body: Data(bytes))
+            #expect(answer.status == 200)
+            acknowledged.withLock { _ = $0.insert("\(file.upload)/\(part.partNumber)") }
+        }
+    }
+}
+
+/// The backend dies by SIGKILL right after its nth durable step and is started again; n goes up until it survives.
+@Suite struct CrashTests {
+    /// Durable steps of the backend for a photo with a sidecar of two parts. A loop that stopped early would show here.
+    static let stepCount = 25
+    static let stepCountMax = 200
+
+    @Test(.timeLimit(.minutes(5))) func theBackendLosesNothingWhereverItIsKilled() async throws {
+        var photo = try TestFile("up-1", try picture())
+        photo.partSize = PartLimits.bytesDefault
+        var sidecar = try TestFile("up-2", [UInt8](repeating: 7, count: 6 << 20))
+        (sidecar.role, sidecar.name, sidecar.filename) = (.sidecar, "IMG_1.XMP", "IMG_1.XMP")
+        var survived = 0
+        for step in 1...Self.stepCountMax {
+            let scratch = try ScratchFolder()
+            let address = ListenAddress.unix(path: scratch.path + "/s")
+            let patience = Patience(client: TestClient(address: address), files: [photo, sidecar])
+            var server = try ServeProcess(data: scratch.path + "/data", socket: scratch.path + "/s", crashAt: step)
+            var isDone = false
+            var restartCount = 0
+            while !isDone {
+                do {
+                    try await patience.run()
+                    isDone = true
+                } catch is TestClient.ConnectionFault {
+                    // Gone, or not there yet.
+                    guard !server.isRunning else {
+                        try await Task.sleep(for: .milliseconds(5))
+                        continue
+                    }
+                    restartCount += 1
+                    try #require(restartCount == 1, "it died without having been told to")
+                    server = try ServeProcess(data: scratch.path + "/data", socket: scratch.path + "/s", crashAt: nil)
+                }
+            }
+            let wasRunning = await server.stop()
+            let findings = try await BackendCheck.run(dataFolder: scratch.path + "/data")
+            #expect(findings.isEmpty, "killed at step \(step)")
+            if restartCount == 0, wasRunning {
+                survived = step
+                break
+            }
+        }
+        #expect(survived == Self.stepCount + 1)
+    }
+
+    /// A GIF of one pixel: small, so that its thumbnail is quick.
+    private func picture() throws -> [UInt8] {
+        [UInt8](try #require(Data(base64Encoded: "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")))
+    }
+}
