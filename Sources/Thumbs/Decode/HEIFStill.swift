@@ -91,18 +91,6 @@ final class HEIFStill {
         return DecodedPicture(raster: raster, encoding: Self.encoding(encoding, of: image))
     }
 
-    /// Decodes one item and throws its pixels away.
-    func tryItem(_ id: Int) throws(Failure) {
-        var item: OpaquePointer?
-        var status = heif_context_get_image_handle(context, heif_item_id(truncatingIfNeeded: id), &item)
-        guard status.code == heif_error_Ok, let item else { throw Self.failure(status) }
-        defer { heif_image_handle_release(item) }
-        var image: OpaquePointer?
-        status = heif_decode_image(item, &image, heif_colorspace_undefined, heif_chroma_undefined, nil)
-        guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
-        heif_image_release(image)
-    }
-
     /// Where the container says nothing, the coded picture may.
     private static func encoding(_ known: ColorEncoding, of image: OpaquePointer) -> ColorEncoding {
         guard case .plain = known else { return known }

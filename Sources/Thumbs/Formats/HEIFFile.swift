@@ -10,14 +10,11 @@ final class HEIFFile: PictureFile {
     private let limits: MediaLimits
     /// Nil for a sequence without a still.
     private let still: HEIFStill?
-    /// Items that the primary one is put together from.
-    private let tiles: [Int]
 
     init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.input = input
         self.limits = limits
         let structure = HEIFStructure(input.bytes)
-        tiles = structure.primary.flatMap { structure.sources[$0] } ?? []
         // The size is known before libheif looks at anything.
         if let size = structure.size {
             try PictureHeader(size: size, codec: "").admit(limits)
@@ -57,20 +54,6 @@ final class HEIFFile: PictureFile {
         }
         return try still.decode(budget: budget)
     }
-
-    /// A grid is tried by some of its tiles, which costs a twentieth of the whole.
-    func trial(budget: MemoryBudget) throws(Failure) -> [MediaWarning] {
-        guard let still, tiles.count > Self.trialTileCount else {
-            return try decode(longSide: 1, budget: budget).warnings
-        }
-        for step in 0..<Self.trialTileCount {
-            try still.tryItem(tiles[step * (tiles.count - 1) / (Self.trialTileCount - 1)])
-        }
-        return []
-    }
-
-    /// The first, the one in the middle and the last.
-    static let trialTileCount = 3
 
     private static func codec(_ type: String?, _ format: MediaFormat) -> String {
         switch type {

@@ -53,14 +53,6 @@ protocol PictureFile {
     var header: PictureHeader { get }
     /// The stored picture (not turned), at least `longSide` long where it has so much.
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture
-    /// Decodes as little as shows whether the pixels are there.
-    func trial(budget: MemoryBudget) throws(Failure) -> [MediaWarning]
-}
-
-extension PictureFile {
-    func trial(budget: MemoryBudget) throws(Failure) -> [MediaWarning] {
-        try decode(longSide: 1, budget: budget).warnings
-    }
 }
 
 struct DecodedPicture {
