@@ -61,8 +61,9 @@ struct VideoFacts: Equatable {
     }
 
     /// FFmpeg's matrix names with zscale's; it misspells SMPTE 240M, so that goes by its number (ITU-T H.273).
+    /// Constant luminance is in practice a wrong word for BT.2020's other form.
     static let zimgMatrices = [
-        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_cl",
+        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_ncl",
         "smpte240m": "7", "fcc": "fcc", "ycgco": "ycgco",
     ]
 
