@@ -101,7 +101,8 @@ let package = Package(
         .target(name: "CAttempts", path: "Tests/CAttempts"),
         // The real worker with a decoder that does what a hostile file would make a hijacked one do.
         .executableTarget(
-            name: "hijacked-media", dependencies: ["MediaWorker", "Vocabulary", "CAttempts"], path: "Tests/HijackedMedia",
+            name: "hijacked-media", dependencies: ["MediaWorker", "Vocabulary", "CAttempts"],
+            path: "Tests/HijackedMedia",
             swiftSettings: house),
         tests(
             "MediaJobsTests",

@@ -24,6 +24,10 @@ public struct MediaSettings: Sendable {
     public var jobTimeMax: Duration
     /// Processor seconds of one job, over all of its threads.
     public var cpuSecondsMax: Int
+    /// A process whose resident memory has grown to more than this is not kept for another job.
+    public var idleBytesMax = 512 << 20
+    /// Jobs after which a process is replaced, so that a slow leak in a library stays small.
+    public var jobsPerProcessMax = 256
 
     public init(
         workerPath: String, processCountMax: Int? = nil, limits: MediaLimits = MediaLimits(),
@@ -87,10 +91,6 @@ extension MediaSettings {
     static let programBytes = 512 << 20
     /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB.
     static let programAddressBytes = 2 << 30
-    /// A process that has grown to more than this is not kept for another job.
-    static let idleBytesMax = 512 << 20
-    /// Jobs after which a process is replaced, so that a slow leak in a library stays small.
-    static let jobsPerProcessMax = 256
     /// How often the parent looks at the worker's memory.
     static let watchInterval = Duration.milliseconds(200)
     /// Outputs of one job.

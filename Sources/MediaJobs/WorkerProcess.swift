@@ -60,7 +60,7 @@ final class WorkerProcess: Sendable {
     /// Idle, alive, and with nothing to say.
     var isFit: Bool {
         guard child.wait(milliseconds: 0) == .timeout, let bytes = child.residentBytes else { return false }
-        return bytes <= MediaSettings.idleBytesMax
+        return bytes <= settings.idleBytesMax
     }
 
     /// How a job ended.

@@ -10,6 +10,8 @@ enum Hijack: String {
     case forks
     /// 20 GB, and uses them.
     case allocates
+    /// Tries to open a file, and nothing else: harmless where it works.
+    case opens
     /// Tries all that must be impossible, and tells the answers as warnings.
     case attempts
     /// The same in the middle of an honest transcode or thumbnail.
@@ -26,6 +28,8 @@ enum Hijack: String {
         case .hangs: while true { pause() }
         case .forks: forkAway()
         case .allocates: allocate()
+        case .opens:
+            return .probe(ProbeReport(file: job.file, facts: nil, warnings: answers(countMax: 1)))
         case .attempts:
             return .probe(ProbeReport(file: job.file, facts: nil, warnings: answers()))
         case .attemptsMeanwhile:
@@ -51,15 +55,16 @@ enum Hijack: String {
     }
 
     /// Each attempt with its errno; 0 where it worked.
-    static func answers() -> [MediaWarning] {
+    static func answers(countMax: Int = .max) -> [MediaWarning] {
         let parent = getppid()
         var answers: [MediaWarning] = []
-        while true {
+        while answers.count < countMax {
             var name: UnsafePointer<CChar>?
             let answer = attempt(Int32(answers.count), parent, &name)
             guard answer >= 0, let name else { return answers }
             answers.append(MediaWarning("\(answer)", String(cString: name)))
         }
+        return answers
     }
 
     private static func forkAway() -> Never {
