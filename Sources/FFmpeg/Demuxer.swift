@@ -117,6 +117,14 @@ package struct Demuxer: ~Copyable {
         throw failure("av_read_frame", code)
     }
 
+    /// A container that is damaged from here on ends here; only a fault of the disk is thrown.
+    package func readWhatCanBeRead(into packet: borrowing Packet) throws(Failure) -> Bool {
+        do { return try read(into: packet) } catch {
+            guard error.code == .corrupt || error.code == .internalError else { throw error }
+            return false
+        }
+    }
+
     /// Goes to the keyframe at or before a time.
     /// - Parameter ticks: in the stream's time base.
     package func seek(stream: Int, to ticks: Int64) throws(Failure) {

@@ -20,7 +20,8 @@ enum Breakdown: Error, Equatable {
     /// - Parameters:
     ///   - exit: how the worker ended, by itself or by our kill.
     ///   - lastWords: the end of its standard error.
-    func failure(file: String, exit: ChildExit, lastWords: String?) -> Failure {
+    ///   - machineRanOut: the kernel killed something for want of memory meanwhile.
+    func failure(file: String, exit: ChildExit, lastWords: String?, machineRanOut: Bool) -> Failure {
         let detail = [what, exit.words, lastWords.map { "stderr: \($0)" }].compactMap { $0 }.joined(separator: "; ")
         let file = "“\(file)”"
         switch self {
@@ -42,8 +43,8 @@ enum Breakdown: Error, Equatable {
                 remedy: .askUser, detail: detail)
         case .died:
             switch exit.how {
-            // Not ours: we ask first and kill then. The kernel kills like this when the machine's memory runs out.
-            case .signalled(SIGKILL): return Self.overBudget(file, detail)
+            // Not our kill. The kernel ends a process like this when the machine's memory runs out, but so can a person.
+            case .signalled(SIGKILL) where machineRanOut: return Self.overBudget(file, detail)
             case .signalled(SIGXCPU):
                 return Failure(
                     .mediaTimeout, "Work on \(file) used up its processor time and was stopped.", remedy: .giveUp,

@@ -29,7 +29,7 @@ final class JobOutputs {
         guard let path = paths[name] else {
             throw Failure(.internalError, "No place was given for an output.", detail: "\(name)")
         }
-        let draft = try Draft.begin(for: path)
+        let draft = try begin(path)
         let descriptor = Glibc.open(draft.file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else {
             throw Failure(
@@ -37,6 +37,17 @@ final class JobOutputs {
         }
         drafts[name] = draft
         return OpenFile(owning: descriptor, path: draft.file.path)
+    }
+
+    private func begin(_ path: String) throws(Failure) -> Draft {
+        do throws(Failure) { return try Draft.begin(for: path) } catch {
+            guard error.code == .sourceMissing || error.code == .readOnly else { throw error }
+            // The draft's name means nothing to anybody.
+            throw Failure(
+                .readOnly,
+                "Nothing can be written in “\(Files.folder(of: path))”: choose another folder or change its permissions.",
+                detail: error.detail)
+        }
     }
 
     enum Seal { case stored, broken(String) }

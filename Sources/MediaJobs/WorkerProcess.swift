@@ -7,6 +7,7 @@ import Vocabulary
 final class WorkerProcess: Sendable {
     let child: ChildProcess
     private let settings: MediaSettings
+    private let memoryKillsAtStart = Machine.memoryKillCount
 
     private init(child: ChildProcess, settings: MediaSettings) {
         self.child = child
@@ -185,6 +186,8 @@ final class WorkerProcess: Sendable {
     private func failure(_ breakdown: Breakdown, file: String) -> Failure {
         // The channel closes a moment before the process has ended.
         let exit = breakdown == .died ? child.end(withinMilliseconds: 2000) : child.stop()
-        return breakdown.failure(file: file, exit: exit, lastWords: child.lastWords)
+        return breakdown.failure(
+            file: file, exit: exit, lastWords: child.lastWords,
+            machineRanOut: Machine.memoryKillCount != memoryKillsAtStart)
     }
 }

@@ -13,7 +13,7 @@ import Vocabulary
             (.died, .exited(1), nil, .mediaCrashed),
             (.died, .exited(0), nil, .mediaCrashed),
             (.died, .signalled(SIGABRT), "what(): std::bad_alloc", .overBudget),
-            (.died, .signalled(SIGKILL), nil, .overBudget),
+            (.died, .signalled(SIGKILL), nil, .mediaCrashed),
             (.died, .signalled(SIGXCPU), nil, .mediaTimeout),
             (.died, .signalled(SIGXFSZ), nil, .outputInvalid),
             (.silent, .signalled(SIGKILL), nil, .mediaTimeout),
@@ -23,7 +23,18 @@ import Vocabulary
             (.noStart, .exited(127), nil, .mediaCrashed),
         ])
     func code(_ breakdown: Breakdown, _ how: ChildExit.How, _ words: String?, _ code: FailureCode) {
-        let failure = breakdown.failure(file: "a.mov", exit: ChildExit(how: how), lastWords: words)
+        let failure = breakdown.failure(
+            file: "a.mov", exit: ChildExit(how: how), lastWords: words, machineRanOut: false)
         #expect(failure.code == code)
+    }
+
+    @Test func aKillIsForMemoryWhenTheKernelKilledForMemory() {
+        let killed = ChildExit(how: .signalled(SIGKILL))
+        let failure = Breakdown.died.failure(file: "a.mov", exit: killed, lastWords: nil, machineRanOut: true)
+        #expect(failure.code == .overBudget)
+        let crashed = ChildExit(how: .signalled(SIGSEGV))
+        #expect(
+            Breakdown.died.failure(file: "a.mov", exit: crashed, lastWords: nil, machineRanOut: true).code
+                == .mediaCrashed)
     }
 }

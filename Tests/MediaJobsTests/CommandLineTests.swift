@@ -170,6 +170,14 @@ import Testing
         try FileManager.default.removeItem(atPath: folder)
     }
 
+    @Test func aFolderThatCannotBeWrittenIsSaidSo() throws {
+        let ended = try CommandLineRun.run("thumb", fixtures + "/picture.png", "/proc/out.jpg")
+        #expect(ended.status == 1)
+        #expect(
+            ended.errors
+                == "rushes: Nothing can be written in “/proc”: choose another folder or change its permissions.\n")
+    }
+
     @Test func aWorkerThatDiesIsOneSentenceAndExit1() throws {
         let folder = try Bench.makeFolder()
         try Files.write([1], to: folder + "/talks and dies")

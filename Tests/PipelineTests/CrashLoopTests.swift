@@ -26,7 +26,9 @@ import Vocabulary
             for step in 1...(Self.stepsOfTheBox + 1) {
                 if step > Self.width { try await group.next() }
                 group.addTask {
-                    let wasKilled = try await onThread { try killed(at: step, card: card, in: "\(scratch.path)/\(step)") }
+                    let wasKilled = try await onThread {
+                        try killed(at: step, card: card, in: "\(scratch.path)/\(step)")
+                    }
                     #expect(wasKilled == (step <= Self.stepsOfTheBox), "step \(step)")
                 }
             }

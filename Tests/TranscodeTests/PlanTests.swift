@@ -131,6 +131,83 @@ import Vocabulary
         #expect(scale.lowerBound < turn.lowerBound)
     }
 
+    private static let primaries = [
+        "bt709", "bt470m", "bt470bg", "smpte170m", "smpte240m", "film", "bt2020", "smpte428", "smpte431", "smpte432",
+        "ebu3213",
+    ]
+    private static let matrices = [
+        "bt709", "smpte170m", "bt470bg", "bt2020nc", "bt2020c", "smpte240m", "fcc", "ycgco", "ictcp",
+        "chroma-derived-nc",
+    ]
+
+    /// A grey picture stays grey whatever matrix and primaries a source names.
+    @Test(arguments: primaries, matrices)
+    func everyColourThatASourceMayNameGoesThroughTheFilters(_ primaries: String, _ matrix: String) throws {
+        let facts = VideoFacts.ordinary {
+            ($0.width, $0.height) = (64, 48)
+            $0.color = ColorTags(range: .limited, primaries: primaries, transfer: "bt709", matrix: matrix)
+        }
+        let chain = PictureChain(facts, size: (32, 24), target: .video, fieldsBecomeFrames: true)
+        let out = try filtered(chain, format: "yuv420p", luma: 126)
+        #expect(abs(out - 126) < 3)
+    }
+
+    private static let formats = [
+        "yuv410p", "yuv411p", "yuv440p", "yuv422p", "yuv444p", "yuva420p", "yuva444p10le", "yuv420p12le", "yuv444p16le",
+        "nv12",
+        "uyvy422", "gray", "gray10le", "ya8", "rgb24", "bgr0", "rgba", "gbrp", "gbrap", "rgb48le", "rgb555le", "pal8",
+        "monob",
+        "xyz12le",
+    ]
+    @Test(arguments: formats)
+    func everyPixelFormatGoesThroughTheFilters(_ name: String) throws {
+        let format = try PixelFormat.known(name)
+        let facts = VideoFacts.ordinary {
+            ($0.width, $0.height) = (64, 48)
+            $0.pixelFormat = format
+        }
+        let chain = PictureChain(facts, size: (32, 24), target: .video, fieldsBecomeFrames: true)
+        _ = try filtered(chain, format: name, luma: 126)
+    }
+
+    @Test(arguments: [VideoFacts.HDR.hlg, .pq(peak: 1000), .pq(peak: nil)])
+    func brighterStaysBrighterThroughToneMapping(_ hdr: VideoFacts.HDR) throws {
+        let facts = VideoFacts.ordinary {
+            ($0.width, $0.height) = (64, 48)
+            $0.hdr = hdr
+            $0.color = ColorTags(range: .limited, primaries: "bt2020", matrix: "bt2020nc")
+        }
+        let chain = PictureChain(facts, size: (32, 24), target: .video, fieldsBecomeFrames: true)
+        let levels = try [40, 90, 140, 180].map { try filtered(chain, format: "yuv420p", luma: $0) }
+        #expect(levels == levels.sorted() && Set(levels).count == levels.count)
+        #expect(levels.allSatisfy { (16...235).contains($0) })
+    }
+
+    /// - Returns: the luma in the middle of what came out.
+    private func filtered(_ chain: PictureChain, format: String, luma: Int) throws -> Int {
+        let frame = try Frame.allocate(width: 64, height: 48, format: .known(format))
+        for plane in 0..<4 {
+            frame.withPlane(plane) { first, stride in
+                let rows = plane == 1 && format == "pal8" ? 1 : plane == 0 ? 48 : 12
+                for index in 0..<(rows * stride) { first[index] = plane == 0 ? UInt8(luma) : 128 }
+            }
+        }
+        if format == "yuv420p" {
+            for plane in 1..<3 {
+                frame.withPlane(plane) { first, stride in for index in 0..<(24 * stride) { first[index] = 128 } }
+            }
+        }
+        frame.pts = 0
+        let graph = try FilterGraph.video(
+            like: frame, timeBase: Rational(1, 25), rate: Rational(25, 1), chain: chain.description, threads: 1)
+        try graph.push(frame)
+        try graph.finish()
+        let out = try Frame.allocate()
+        #expect(try graph.pull(into: out))
+        #expect(out.width == 32 && out.height == 24)
+        return try #require(out.withPlane(0) { first, stride in Int(first[12 * stride + 16]) })
+    }
+
     @Test func aStillIsMadeInTheColoursOfJFIF() {
         #expect(chain(.still) { _ in }.contains("matrix=170m:transfer=709:primaries=709:range=full"))
     }

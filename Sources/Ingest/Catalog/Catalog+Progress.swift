@@ -171,11 +171,14 @@ extension Catalog {
         }
     }
 
-    /// Says why nothing moves; nil when it does again.
-    func waiting(_ item: ItemID, _ reason: String?) async throws(Failure) {
+    /// Says for all items on their way why nothing moves; nil when it does again. Only for people: nothing depends on it.
+    func waiting(_ reason: String?) async throws(Failure) {
         try await database.write("catalog.waiting") { database throws(Failure) -> Void in
             try database.run(
-                "UPDATE item SET waiting = ?2 WHERE id = ?1 AND waiting IS NOT ?2", [SQLValue(item), SQLValue(reason)])
+                """
+                UPDATE item SET waiting = ?1 WHERE state IN (\(Self.unfinishedStates)) AND intent = 'run'
+                    AND waiting IS NOT ?1 AND (?1 IS NULL OR state IN ('picked', 'uploading', 'processing'))
+                """, [SQLValue(reason)])
         }
     }
 

@@ -20,14 +20,14 @@ struct Catalog: Sendable {
     /// In the order in which they were picked.
     func items(_ condition: String = "1", _ parameters: [SQLValue] = []) async throws(Failure) -> [ItemRow] {
         try await database.rows(
-            "SELECT \(ItemRow.columns) FROM item WHERE \(condition) ORDER BY created, rowid", parameters
+            "SELECT \(ItemRow.columns) FROM item WHERE \(condition) ORDER BY rowid", parameters
         ).map(ItemRow.init)
     }
 
     /// What there is to work on: not at its end, and not paused by a person.
     func runnable() async throws(Failure) -> [(id: ItemID, state: ItemState)] {
         try await database.rows(
-            "SELECT id, state FROM item WHERE state IN (\(Self.unfinishedStates)) AND intent = 'run' ORDER BY created, rowid"
+            "SELECT id, state FROM item WHERE state IN (\(Self.unfinishedStates)) AND intent = 'run' ORDER BY rowid"
         ).map { row throws(Failure) in
             (id: try row.required(0, as: ItemID.self), state: try row.required(1, as: ItemState.self))
         }

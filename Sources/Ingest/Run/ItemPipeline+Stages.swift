@@ -51,6 +51,13 @@ extension ItemPipeline {
         guard let original = files.first(where: { $0.role == .original }) else {
             throw Failure(.internalError, "An item has no original.", detail: item.id.rawValue)
         }
+        let known = try await catalog.uploads(of: item.id)
+        guard known.isEmpty else {
+            // Prepared in an earlier generation: only what has come since is added.
+            let sendsOriginal = known.contains { $0.role == .original }
+            try await write(item, files, made: [], sendsOriginal: sendsOriginal)
+            return .moved
+        }
         if original.state == .staged { try staging.check(original) }
         var item = item
         if item.state == .staged { item = try await probe(item, original) }
@@ -216,6 +223,11 @@ extension ItemPipeline {
         switch BackendVerdict(document, uploads: hashes) {
         case .wait:
             try await catalog.observed(item, document, end: nil)
+            // Processing may take hours: staging does not wait for it once the bytes are confirmed.
+            let isConfirmed = document.uploads.contains { $0.role.isGiven && $0.sha256Recomputed != nil }
+            if isConfirmed, files.contains(where: { $0.role.isGiven && $0.state == .staged }) {
+                try await release(item.id)
+            }
             var random = settings.random
             return .later(PollPolicy().delay(count: count + 1, using: &random))
         case .sendAgain(let ids):

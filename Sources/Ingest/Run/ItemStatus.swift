@@ -39,7 +39,7 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
         try container.encode(generation, forKey: .generation)
         try container.encode(bytes, forKey: .bytes)
         try container.encode(confirmedBytes, forKey: .confirmedBytes)
-        try container.encode(outputs.map { "\($0.role.rawValue)/\($0.name)" }, forKey: .outputs)
+        try container.encode(outputs, forKey: .outputs)
         try container.encode(staged, forKey: .staged)
     }
 }

@@ -92,15 +92,8 @@ struct PictureChain: Equatable {
     /// zscale's names; nil and what it does not know count as BT.709, which leaves colours as they are.
     private static func primaries(_ facts: VideoFacts) -> String {
         switch facts.color.primaries {
-        case "bt470m": "470m"
-        case "bt470bg": "470bg"
-        case "smpte170m": "170m"
-        case "smpte240m": "240m"
-        case "film": "film"
-        case "bt2020": "2020"
-        case "smpte428": "428"
-        case "smpte431": "431"
-        case "smpte432": "432"
+        case "bt470m", "bt470bg", "smpte170m", "smpte240m", "film", "bt2020", "smpte428", "smpte431", "smpte432":
+            facts.color.primaries ?? "709"
         case nil where facts.hdr != nil: "2020"
         default: "709"
         }
@@ -123,9 +116,11 @@ struct PictureChain: Equatable {
         peak: Double
     ) -> [String] {
         let source = source(facts, transfer: transfer)
+        let unchanged = source.replacing("in=", with: "=")
         let relativePeak = min(max(peak, nominalPeak), peakMax) / nominalPeak
         return [
-            "zscale=w=\(size.width):h=\(size.height):filter=lanczos:\(source)",
+            // Named on both sides: what the frames themselves say may be less than what the container says.
+            "zscale=w=\(size.width):h=\(size.height):filter=lanczos:\(source):\(unchanged)",
             "zscale=\(source):matrix=gbr:transfer=linear:primaries=709:range=full:npl=\(Int(nominalPeak))",
             "format=gbrpf32le",
             "tonemap=tonemap=hable:desat=0:peak=\(relativePeak)",

@@ -19,11 +19,14 @@ struct TrackSurvey {
     var duration: Double?
     /// Seconds on the container's clock.
     var soundStart: Double?
+    /// Read of the picture track.
+    var packets = 0
     /// Samples that the index lists are past the end of the file.
     var isCut = false
     /// The last fragment is not whole.
     var endsEarly = false
     var isDamaged = false
+    var isRefused = false
     var record: CameraRecords.Record?
 
     static func make(
@@ -37,6 +40,7 @@ struct TrackSurvey {
         var timing = index?.timing ?? TimingSurvey()
         var keyframes = index?.keyframes ?? KeyframeSurvey()
         var sound = TimingSurvey()
+        var early: [Int64] = []
         var beginning = try Beginning.open(demuxer, video: video, limits: limits)
         let packet = try Packet.allocate()
 
@@ -45,12 +49,7 @@ struct TrackSurvey {
         let needsTimes = index.map { $0.timing.isVariable && video.reorderDelay > 0 } ?? false
         var coded = TimingSurvey()
         while index == nil || !beginning.isDone || needsTimes && coded.frames < timedSampleMax {
-            let more: Bool
-            do { more = try demuxer.read(into: packet) } catch {
-                if error.code == .sourceUnreadable { throw error }
-                more = false
-            }
-            guard more else { break }
+            guard try demuxer.readWhatCanBeRead(into: packet) else { break }
             if packet.stream == video.index {
                 if survey.record == nil, beginning.packets == 0 {
                     survey.record = record(of: packet, codec: video.codec)
@@ -59,6 +58,7 @@ struct TrackSurvey {
                 if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
                 if index == nil, !packet.isDiscarded, !packet.isCorrupt {
                     if let time = packet.pts ?? packet.dts {
+                        if early.count < decodePacketMax { early.append(time) }
                         timing.add(time, duration: packet.duration)
                         if packet.isKey { keyframes.add(time) }
                     } else {
@@ -76,6 +76,8 @@ struct TrackSurvey {
         let isVariable = needsTimes ? coded.isVariable : timing.isVariable
 
         let samples = index == nil ? SampleCheck.Findings() : try SampleCheck.spread(demuxer, video, source)
+        survey.packets = beginning.packets
+        survey.isRefused = beginning.isRefused
         survey.isDamaged = beginning.isDamaged || samples.hasHoles
         // A fragmented recording that stops is complete up to there; an index names samples that were once written.
         let missing = kept.reduce(0) { $0 + missingFromEnd(demuxer, stream: $1, size: demuxer.fileSize) }
@@ -85,8 +87,12 @@ struct TrackSurvey {
         survey.endsEarly = !survey.isCut && missing > 0
         // AVCHD and others hand out fields: two packets of half a frame each.
         let isByField = index == nil && beginning.isInterlaced && isField(video, timing)
-        survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames
-        let span = Span(timing, frames: survey.frames, video: video, length: index == nil ? nil : video.duration)
+        // A recording that starts inside a group of pictures has some that cannot be shown.
+        let undecodable = beginning.firstTime.map { first in early.count { $0 < first } } ?? 0
+        survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames - undecodable
+        let span = Span(
+            timing, frames: survey.frames + (isByField ? 0 : undecodable), video: video,
+            length: index == nil ? nil : video.duration)
         survey.duration = index == nil ? span.duration(with: sound, audio: audio) : demuxer.duration ?? span.length
         survey.soundStart = audio.flatMap { audio in (sound.first ?? audio.start).map(audio.timeBase.seconds) }
         survey.picture = beginning.facts(
@@ -94,6 +100,17 @@ struct TrackSurvey {
             keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase),
             hasEdits: index?.hasEdits ?? false)
         return survey
+    }
+
+    /// Whether less was found than the container's header promises.
+    /// - Parameters:
+    ///   - promised: seconds.
+    ///   - frames: 0 where the header does not count them.
+    func isShort(of promised: Double?, frames expected: Int) -> Bool {
+        let share = 0.98
+        if expected > 0 { return Double(frames) < Double(expected) * share }
+        guard let promised, let duration else { return true }
+        return duration < promised * share
     }
 
     private static func isField(_ video: StreamDescription, _ timing: TimingSurvey) -> Bool {

@@ -60,11 +60,11 @@ struct VideoFacts: Equatable {
         return min(width, height) < 720 ? "smpte170m" : "bt709"
     }
 
-    /// FFmpeg's matrix names with zscale's.
+    /// FFmpeg's matrix names with zscale's; it misspells SMPTE 240M, so that goes by its number (ITU-T H.273).
+    /// Constant luminance is in practice a wrong word for BT.2020's other form.
     static let zimgMatrices = [
-        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_cl",
-        "smpte240m": "240m",
-        "fcc": "fcc", "ycgco": "ycgco", "ictcp": "ictcp",
+        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_ncl",
+        "smpte240m": "7", "fcc": "fcc", "ycgco": "ycgco",
     ]
 
     var isFullRange: Bool { pixelFormat.isRGB || pixelFormat.isFullRangeByName || color.range == .full }

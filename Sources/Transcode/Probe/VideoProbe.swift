@@ -22,7 +22,7 @@ extension Survey {
         guard tracks.video != nil || !tracks.allAudio.isEmpty else { return nil }
         var facts = MediaFacts(kind: tracks.video == nil ? .audio : .video, format: format)
         facts.duration = duration > 0 ? rounded(duration) : nil
-        facts.audio = tracks.allAudio.filter { $0.codec != nil || $0.channels > 0 }.map { track in
+        facts.audio = tracks.allAudio.filter { $0.codec != nil }.map { track in
             MediaFacts.Audio(
                 codec: track.codec, channels: track.channels, layout: track.layout,
                 sampleRate: track.sampleRate > 0 ? track.sampleRate : nil)

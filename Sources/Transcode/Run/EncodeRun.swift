@@ -111,7 +111,7 @@ final class EncodeRun {
     /// A container that is damaged further on ends where it can no longer be read.
     private func readPacket(_ demuxer: borrowing Demuxer) throws(Failure) -> Bool {
         do { return try demuxer.read(into: packet) } catch {
-            guard error.code == .corrupt || error.code == .internalError, decoded > 0 else { throw error }
+            guard error.code == .corrupt || error.code == .internalError else { throw error }
             damaged += 1
             return false
         }

@@ -28,21 +28,24 @@ struct Configuration: Sendable, Equatable {
     init(environment: [String: String], read: (String) throws(Failure) -> Data?) throws(Failure) {
         func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
         let user = variable("HOME") ?? NSHomeDirectory()
-        let file = variable("RUSHES_CONFIG") ?? (variable("XDG_CONFIG_HOME") ?? user + "/.config") + "/rushes/config.json5"
+        let file =
+            variable("RUSHES_CONFIG") ?? (variable("XDG_CONFIG_HOME") ?? user + "/.config") + "/rushes/config.json5"
         var settings = Settings()
         if let data = try read(file) {
             let decoder = JSONDecoder()
             decoder.allowsJSON5 = true
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
-                    .usage, "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file.",
+                    .usage,
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
             throw Failure(.usage, "The settings file “\(file)” of RUSHES_CONFIG does not exist.")
         }
         home =
-            variable("RUSHES_HOME") ?? settings.home ?? (variable("XDG_DATA_HOME") ?? user + "/.local/share") + "/rushes"
+            variable("RUSHES_HOME") ?? settings.home ?? (variable("XDG_DATA_HOME") ?? user + "/.local/share")
+            + "/rushes"
         server = variable("RUSHES_SERVER") ?? settings.server
         token = variable("RUSHES_TOKEN") ?? settings.token
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile

@@ -11,7 +11,9 @@ enum IngestWords {
     static func line(_ item: ItemProgress) -> String {
         var text = "\(item.name): \(item.state.rawValue)"
         if let reason = item.reason { text += " (\(reason.code)): \(reason.message)" }
-        if item.state == .uploading, item.bytes > 0 { text += ", \(amount(item.confirmedBytes)) of \(amount(item.bytes))" }
+        if item.state == .uploading, item.bytes > 0 {
+            text += ", \(amount(item.confirmedBytes)) of \(amount(item.bytes))"
+        }
         if let waiting = item.waiting { text += " — \(waiting)" }
         return text
     }

@@ -28,12 +28,18 @@ extension Verb {
             throw Failure(.sourceMissing, "The folder “\(backend)” does not exist.")
         }
         for finding in findings {
-            if arguments.has(.json) { try Output.json(finding) } else { try Output.line(Output.printable(finding.description)) }
+            if arguments.has(.json) {
+                try Output.json(finding)
+            } else {
+                try Output.line(Output.printable(finding.description))
+            }
         }
         if sides.isEmpty {
             Output.say("there is nothing to check in \(configuration.home).")
         } else {
-            Output.say("checked \(sides.joined(separator: " and ")): \(findings.isEmpty ? "clean" : "\(findings.count) findings").")
+            Output.say(
+                "checked \(sides.joined(separator: " and ")): \(findings.isEmpty ? "clean" : "\(findings.count) findings")."
+            )
         }
         return findings.isEmpty ? .done : .failed
     }

@@ -10,11 +10,13 @@ extension Verb {
     private static let title = Option("--title", "T", "a title for every item")
     private static let caption = Option("--caption", "C", "a caption for every item")
     private static let place = Option("--place", "P", "where it was")
-    private static let move = Option("--move", nil, "take the files away from where they are, once they are safe in staging")
+    private static let move = Option(
+        "--move", nil, "take the files away from where they are, once they are safe in staging")
     private static let prepare = Option(
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
     private static let uploadNow = Option("--upload-now", nil, "do not wait for better conditions")
-    private static let server = Option("--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
+    private static let server = Option(
+        "--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
     private static let noWait = Option("--no-wait", nil, "end once everything is uploaded; the backend goes on alone")
 
     static let ingest = Verb(

@@ -64,7 +64,9 @@ enum StatusTable {
                 if item.intent != .run { line += "  \(item.intent.rawValue)" }
                 if let reason = item.reason { line += "  \(reason.code): \(Output.printable(reason.message))" }
                 if let waiting = item.waiting { line += "  \(Output.printable(waiting))" }
-                if !item.staged.isEmpty, item.state.isFinal { line += "  in staging: \(item.staged.joined(separator: ", "))" }
+                if !item.staged.isEmpty, item.state.isFinal {
+                    line += "  in staging: \(item.staged.joined(separator: ", "))"
+                }
                 lines.append(line)
             }
         }
@@ -79,23 +81,31 @@ enum StatusTable {
             "  source      \(Output.printable(detail.source))",
             "  state       \(item.state.rawValue), generation \(item.generation), \(detail.attempts) failed attempts",
         ]
-        if let reason = item.reason { lines.append("  reason      \(reason.code): \(Output.printable(reason.message))") }
+        if let reason = item.reason {
+            lines.append("  reason      \(reason.code): \(Output.printable(reason.message))")
+        }
         if let waiting = item.waiting { lines.append("  waiting     \(Output.printable(waiting))") }
         if let facts = detail.probe?.facts { lines.append("  media       \(Output.printable(facts.words))") }
-        for warning in detail.probe?.warnings ?? [] { lines.append("  warning     \(Output.printable(warning.message))") }
+        for warning in detail.probe?.warnings ?? [] {
+            lines.append("  warning     \(Output.printable(warning.message))")
+        }
         for file in detail.files {
             let hash = file.sha256.map { "sha256 \($0.rawValue)" } ?? "not hashed yet"
-            lines.append("  \(file.role.rawValue.padded(10))  \(Output.printable(file.name)), \(file.bytes.map(IngestWords.amount) ?? "?"), \(hash)")
+            lines.append(
+                "  \(file.role.rawValue.padded(10))  \(Output.printable(file.name)), \(file.bytes.map(IngestWords.amount) ?? "?"), \(hash)"
+            )
             if let path = file.stagedPath { lines.append("              in staging: \(Output.printable(path))") }
             if let state = file.uploadState {
                 let confirmed = file.confirmedSHA256 == nil ? "" : ", the backend read back the same hash"
-                lines.append("              upload \(state.rawValue)\(file.confirmedSHA256 == file.sha256 ? confirmed : "")")
+                lines.append(
+                    "              upload \(state.rawValue)\(file.confirmedSHA256 == file.sha256 ? confirmed : "")")
             }
         }
         for output in item.outputs {
             let size = output.width.flatMap { width in output.height.map { " \(width)×\($0)" } } ?? ""
             lines.append(
-                "  output      \(output.role.rawValue) \(Output.printable(output.name))\(size), \(IngestWords.amount(output.sizeBytes)), sha256 \(output.sha256)")
+                "  output      \(output.role.rawValue) \(Output.printable(output.name))\(size), \(IngestWords.amount(output.sizeBytes)), sha256 \(output.sha256)"
+            )
         }
         return lines
     }
@@ -103,7 +113,9 @@ enum StatusTable {
 
 extension String {
     func padded(_ width: Int) -> String { count >= width ? self : self + String(repeating: " ", count: width - count) }
-    func leftPadded(_ width: Int) -> String { count >= width ? self : String(repeating: " ", count: width - count) + self }
+    func leftPadded(_ width: Int) -> String {
+        count >= width ? self : String(repeating: " ", count: width - count) + self
+    }
 }
 extension Sequence where Element: Hashable {
     /// Each once, in the order of their first places.
