@@ -168,6 +168,6 @@ extension TestClient {
             if isReached(document) { return document }
             try await Task.sleep(for: .milliseconds(20))
         }
-        throw ConnectionFault(call: "the item never got there")
+        throw NeverReached()
     }
 }

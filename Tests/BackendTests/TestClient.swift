@@ -83,6 +83,8 @@ struct TestClient: Sendable {
     }
 
     struct ConnectionFault: Error { var call: String }
+    /// The server answers, but what was waited for does not come.
+    struct NeverReached: Error {}
 
     private static func talk(_ address: ListenAddress, _ bytes: Data) throws -> Data {
         let descriptor = try connected(address)

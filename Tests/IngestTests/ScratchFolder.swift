@@ -1,5 +1,6 @@
 import Files
 import Foundation
+import Vocabulary
 
 /// A folder that is gone when the test is.
 final class ScratchFolder: Sendable {
@@ -28,5 +29,13 @@ func pattern(_ count: Int, seed: Int = 1) -> [UInt8] {
         state ^= state >> 7
         state ^= state << 17
         return UInt8(truncatingIfNeeded: state >> 32)
+    }
+}
+
+extension Identifier {
+    /// An id that the test spells out.
+    static func named(_ text: String) -> Identifier {
+        guard let id = Identifier(rawValue: text) else { preconditionFailure("“\(text)” is no identifier") }
+        return id
     }
 }

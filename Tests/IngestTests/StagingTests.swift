@@ -9,7 +9,7 @@ import Vocabulary
 @Suite struct StagingTests {
     let scratch: ScratchFolder
     let staging: Staging
-    let item = ItemID(rawValue: "item-1")!
+    let item = ItemID.named("item-1")
     init() throws {
         scratch = try ScratchFolder()
         staging = try Staging.open(home: scratch.path + "/home")

@@ -4,7 +4,7 @@ import Vocabulary
 @testable import Ingest
 
 @Suite struct UploadStateMachineTests {
-    let id = UploadID(rawValue: "u1")!
+    let id = UploadID.named("u1")
 
     func machine(parts: Int) throws -> UploadStateMachine {
         UploadStateMachine(grid: try PartGrid(size: parts * 10, partSize: 10))

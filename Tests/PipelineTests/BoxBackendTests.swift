@@ -132,6 +132,29 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func aSidecarThatWasEditedAfterwardsIsSentAfterItsItem() async throws {
+        let stage = try await Stage()
+        try stage.write("clip.mp4", "VIDEO", size: 200_000)
+        try stage.write("clip.xmp", "<xmp>", size: 50, seed: 1)
+        let (_, before) = try await stage.ingest(stage.settings())
+        try stage.write("clip.xmp", "<xmp>", size: 50, seed: 2)
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
+        let (report, after) = try await stage.ingest(stage.settings(network))
+        #expect(report.picks.map(\.outcome) == [.alreadyThere])
+        #expect(after.map(\.item) == before.map(\.item))
+        #expect(after.map(\.state) == [.ready])
+        #expect(after.map(\.generation) == [2])
+        // Only the new sidecar travels.
+        #expect(network.exchanges.filter { $0.contentMD5 != nil }.map(\.bytes) == [55])
+        let files = try await Box.open(stage.settings()).show(after[0].item).files.filter { $0.role == .sidecar }
+        #expect(files.count == 2 && files.allSatisfy { $0.confirmedSHA256 == $0.sha256 && $0.stagedPath == nil })
+        // Once more, and there is nothing left to do.
+        network.forget()
+        try await stage.ingest(stage.settings(network))
+        #expect(network.exchanges.isEmpty)
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func theSameBytesInAnotherShootAreANewItemThatSendsNoBytes() async throws {
         let stage = try await Stage()
         try stage.write("clip.mp4", "VIDEO", size: 200_000)

@@ -4,7 +4,7 @@ import Vocabulary
 struct RetryPolicy: Sendable, Hashable {
     /// Claims of one job, whatever became of them. Media work runs in processes of its own, so a job that is lost with its whole worker is
     /// mostly not the file's doing (a restart, a power cut); the bound only stops what would go on for ever.
-    var attemptMax = 50
+    var attemptMax = 1000
     /// Attempts that ended with a failure of the file's own processing.
     var failureMax = 4
     /// Seconds after the first failure; each later one waits four times as long.
@@ -28,7 +28,7 @@ struct RetryPolicy: Sendable, Hashable {
     func step(after failure: Failure, failureCount: Int, attempt: Int) -> Step {
         if failure.code.isVerdict { return .reject(Reason(failure)) }
         switch failure.code {
-        case .diskFull, .readOnly, .workerMissing, .databaseError, .busy, .cancelled:
+        case .diskFull, .readOnly, .workerMissing, .sandboxUnavailable, .databaseError, .busy, .cancelled:
             return .wait(seconds: machineDelay)
         case .overBudget: return .reject(Reason(failure))
         default:

@@ -18,15 +18,23 @@ extension Catalog {
         var created: Int64
     }
 
+    /// What a pick changes.
+    struct Picks: Sendable {
+        var new: [NewItem] = []
+        /// Finished items that are to be tried once more.
+        var again: [ItemID] = []
+        /// Files that known items get beside those that they have.
+        var sidecars: [FileRow] = []
+        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty }
+    }
+
     /// Writes the intent: from here on the items exist, whatever happens.
-    /// - Parameters:
-    ///   - again: finished items that are to be tried once more.
-    ///   - since: when the picks were compared with the catalog, in milliseconds since 1970.
+    /// - Parameter since: when the picks were compared with the catalog, in milliseconds since 1970.
     /// - Returns: for a pick that another process has enrolled meanwhile, the item that stands for it.
-    func picked(_ items: [NewItem], again: [ItemID], since: Int64) async throws(Failure) -> [ItemID: ItemID] {
+    func picked(_ picks: Picks, since: Int64) async throws(Failure) -> [ItemID: ItemID] {
         try await database.write("catalog.picked") { database throws(Failure) in
             var joined: [ItemID: ItemID] = [:]
-            for item in items {
+            for item in picks.new {
                 let same = try database.row(
                     """
                     SELECT id FROM item WHERE source = ?1 AND shoot = ?2 AND source_size = ?3 AND source_modified = ?4
@@ -42,7 +50,16 @@ extension Catalog {
                 }
                 try database.insert(item)
             }
-            for id in again { try database.startAgain(id) }
+            for id in picks.again { try database.startAgain(id) }
+            var grown: Set<ItemID> = []
+            for file in picks.sidecars {
+                // Another process may have added the same one.
+                let taken = try database.row("SELECT 1 FROM file WHERE path = ?1", [SQLValue(file.path)])
+                guard taken == nil else { continue }
+                try database.insert(file)
+                grown.insert(file.item)
+            }
+            for id in grown { try database.startAgain(id) }
             return joined
         }
     }

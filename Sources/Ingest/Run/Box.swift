@@ -69,7 +69,11 @@ public actor Box {
         let client = BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
         let weather = Weather(
             clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random,
-            isBackendWell: { await client.isReady() }, say: { events(.waiting($0)) })
+            isBackendWell: { await client.isReady() }
+        ) { [catalog] reason in
+            events(.waiting(reason))
+            try? await catalog.waiting(reason)
+        }
         let pipeline = ItemPipeline(
             catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
             board: TransferBoard(clock: settings.clock, events: events), settings: settings, retries: retries)

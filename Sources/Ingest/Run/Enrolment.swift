@@ -77,26 +77,49 @@ struct Enrolment: Sendable {
         }
         var report = EnrolReport()
         report.ignored = walkedOver + plan.ignored
-        var new: [Catalog.NewItem] = []
-        var again: [ItemID] = []
+        var picks = Catalog.Picks()
         for planned in plan.items {
             let (id, outcome) = try await decide(planned.original, request)
             let item = id ?? makeID()
             report.picks.append(EnrolReport.Pick(item: item, path: planned.original.path, outcome: outcome))
-            if outcome == .new { new.append(newItem(item, planned, request)) }
-            if outcome == .again { again.append(item) }
+            switch outcome {
+            case .new: picks.new.append(newItem(item, planned, request))
+            case .again: picks.again.append(item)
+            case .alreadyThere, .refusedBefore: picks.sidecars += try await unknownSidecars(item, planned, request)
+            case .joined: break
+            }
         }
         let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
         report.picks += begun
-        again += begun.filter { $0.outcome == .again }.map(\.item)
-        guard !new.isEmpty || !again.isEmpty else { return report }
-        let joined = try await catalog.picked(new, again: again, since: start)
+        picks.again += begun.filter { $0.outcome == .again }.map(\.item)
+        guard !picks.isEmpty else { return report }
+        let joined = try await catalog.picked(picks, since: start)
         for index in report.picks.indices {
             guard let item = joined[report.picks[index].item] else { continue }
             report.picks[index].item = item
             report.picks[index].outcome = .joined
         }
         return report
+    }
+
+    /// Sidecars are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once more.
+    private func unknownSidecars(
+        _ id: ItemID, _ planned: PickPlan.Item, _ request: PickRequest
+    ) async throws(Failure) -> [FileRow] {
+        guard !planned.sidecars.isEmpty, let item = try await catalog.item(id), item.isMoved == request.move,
+            try await !catalog.uploads(of: id).isEmpty
+        else { return [] }
+        let files = try await catalog.files(of: id)
+        var names = Set(files.filter { $0.role == .sidecar }.map(\.name))
+        var added: [FileRow] = []
+        for sidecar in planned.sidecars {
+            let candidates = files.filter { $0.role == .sidecar && $0.bytes == sidecar.size }
+            var isKnown = false
+            for known in candidates where try await isSame(sidecar, known) { isKnown = true }
+            guard !isKnown else { continue }
+            added.append(row(sidecar, of: id, index: files.count + added.count, names: &names))
+        }
+        return added
     }
 
     /// Bytes of a name that both sides carry; what is longer is cut for showing, the path itself is not.
@@ -167,19 +190,26 @@ struct Enrolment: Sendable {
         ]
         var names: Set<String> = []
         for (index, sidecar) in planned.sidecars.enumerated() {
-            let bytes = sidecar.path.name
-            var name = Self.shown(bytes)
-            // Two names that differ in bytes may read the same once repaired.
-            if !names.insert(name).inserted { name = Self.shown(Array("\(index)-\(name)".utf8)) }
-            files.append(
-                FileRow(
-                    item: id, role: .sidecar, name: name, source: sidecar.path, sourceSize: sidecar.size,
-                    sourceModified: sidecar.modified, path: Staging.path(of: id, sidecar: index + 1),
-                    contentType: ContentType.ofSidecar(bytes), state: .wanted))
+            files.append(row(sidecar, of: id, index: index + 1, names: &names))
         }
         return Catalog.NewItem(
             id: id, shoot: request.shoot, name: name, source: planned.original, isMoved: request.move,
             prepare: request.prepare, title: request.title, caption: request.caption, place: request.place,
             files: files, created: clock.now())
+    }
+
+    /// - Parameter names: of the item's sidecars so far. Two that differ in bytes may read the same once repaired, and an edited one has the
+    ///   name of the first.
+    private func row(_ sidecar: WalkedFile, of id: ItemID, index: Int, names: inout Set<String>) -> FileRow {
+        let bytes = sidecar.path.name
+        var name = Self.shown(bytes)
+        if !names.insert(name).inserted {
+            name = Self.shown(Array("\(index)-\(name)".utf8))
+            names.insert(name)
+        }
+        return FileRow(
+            item: id, role: .sidecar, name: name, source: sidecar.path, sourceSize: sidecar.size,
+            sourceModified: sidecar.modified, path: Staging.path(of: id, sidecar: index),
+            contentType: ContentType.ofSidecar(bytes), state: .wanted)
     }
 }

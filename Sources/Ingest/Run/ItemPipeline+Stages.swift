@@ -51,6 +51,13 @@ extension ItemPipeline {
         guard let original = files.first(where: { $0.role == .original }) else {
             throw Failure(.internalError, "An item has no original.", detail: item.id.rawValue)
         }
+        let known = try await catalog.uploads(of: item.id)
+        guard known.isEmpty else {
+            // Prepared in an earlier generation: only what has come since is added.
+            let sendsOriginal = known.contains { $0.role == .original }
+            try await write(item, files, made: [], sendsOriginal: sendsOriginal)
+            return .moved
+        }
         if original.state == .staged { try staging.check(original) }
         var item = item
         if item.state == .staged { item = try await probe(item, original) }
@@ -213,9 +220,16 @@ extension ItemPipeline {
             (row: upload, sha256: files.first { $0.role == upload.role && $0.name == upload.name }?.sha256)
         }
         if let progress = document.progress { board.fraction(item, progress) }
-        switch BackendVerdict(document, uploads: hashes) {
+        let verdict = BackendVerdict(document, uploads: hashes)
+        if BackendVerdict.hasConfirmedGiven(document, uploads: hashes),
+            uploads.contains(where: { $0.role.isGiven && $0.confirmedSHA256 == nil })
+        {
+            // Processing may take hours: staging does not wait for it once the bytes are confirmed.
+            try await catalog.confirmed(item, document)
+            try await release(item.id)
+        }
+        switch verdict {
         case .wait:
-            try await catalog.observed(item, document, end: nil)
             var random = settings.random
             return .later(PollPolicy().delay(count: count + 1, using: &random))
         case .sendAgain(let ids):
@@ -235,7 +249,7 @@ extension ItemPipeline {
             }
             return .moved
         case .end(let state, let reason):
-            try await catalog.observed(item, document, end: (state, reason))
+            try await catalog.settled(item, document, as: state, reason)
             board.state(item, state, reason: reason)
             try await release(item.id)
             return .finished

@@ -38,6 +38,7 @@ struct Runner: Sendable {
                     group.addTask { .advanced(id, await pipeline.advance(id, pollCount: polls)) }
                 }
                 if let stuck = queue.stuckFailure {
+                    try? await pipeline.catalog.waiting(stuck.message)
                     failure = stuck
                     break
                 }
@@ -79,6 +80,7 @@ struct Runner: Sendable {
     private func recover() async throws(Failure) {
         let catalog = pipeline.catalog
         let staging = pipeline.staging
+        try await catalog.waiting(nil)
         let names = try await FileWork.run { _ throws(Failure) in try Files.names(in: staging.root) }
         for name in names {
             // A folder whose item the catalog does not know is left alone: `check` tells of it.

@@ -9,7 +9,7 @@ actor Weather {
     private let policy: RetryPolicy
     private let random: BoxRandom
     private let isBackendWell: @Sendable () async -> Bool
-    private let say: @Sendable (String?) -> Void
+    private let say: @Sendable (String?) async -> Void
 
     private(set) var successCount = 0
     private(set) var reason: Failure?
@@ -21,7 +21,7 @@ actor Weather {
 
     init(
         clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
-        isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) -> Void
+        isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) async -> Void
     ) {
         self.clock = clock
         self.patience = patience
@@ -31,12 +31,11 @@ actor Weather {
         self.say = say
     }
 
-    func succeeded() {
+    func succeeded() async {
         successCount += 1
-        if reason != nil {
-            reason = nil
-            say(nil)
-        }
+        guard reason != nil else { return }
+        reason = nil
+        await say(nil)
     }
 
     /// Carries an operation out, again and again while its failure is everybody's.
@@ -78,10 +77,10 @@ actor Weather {
     }
 
     /// - Returns: seconds to wait.
-    private func endured(_ failure: Failure, faults: Int, since: Double) throws(Failure) -> Double {
+    private func endured(_ failure: Failure, faults: Int, since: Double) async throws(Failure) -> Double {
         if reason?.code != failure.code {
             reason = failure
-            say(failure.message)
+            await say(failure.message)
         }
         let isForAPerson = failure.remedy != .retryLater && faults >= Self.personFaultMax
         let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false

@@ -9,7 +9,13 @@ extension Arguments {
     func mediaSettings() throws(Failure) -> MediaSettings {
         var limits = MediaLimits()
         if let bytes = try bytes(.memory, in: (64 << 20)...(1 << 40)) { limits.memoryBytes = bytes }
-        return try MediaSettings.standard(limits: limits)
+        let settings = try MediaSettings.standard(limits: limits)
+        if !settings.isWalledIn {
+            Output.say(
+                "WARNING: \(MediaSettings.sandboxVariable)=off: media is read without walls; a hostile file may do all "
+                    + "that you may do on this machine.")
+        }
+        return settings
     }
 }
 

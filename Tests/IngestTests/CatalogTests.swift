@@ -1,0 +1,182 @@
+import Digests
+import Files
+import SQLite
+import Testing
+import Vocabulary
+
+@testable import Ingest
+
+@Suite struct CatalogTests {
+    let scratch: ScratchFolder
+    let catalog: Catalog
+    let id = ItemID.named("item-1")
+    init() async throws {
+        scratch = try ScratchFolder()
+        catalog = try await Catalog.open(home: scratch.path)
+    }
+
+    func newItem(_ id: ItemID, source: RawPath = "/card/a.mp4", created: Int64 = 1) -> Catalog.NewItem {
+        let walked = WalkedFile(path: source, size: 10, modified: 5)
+        return Catalog.NewItem(
+            id: id, shoot: "s", name: "a.mp4", source: walked, isMoved: false, prepare: .auto,
+            files: [
+                FileRow(
+                    item: id, role: .original, name: "a.mp4", source: source, sourceSize: 10, sourceModified: 5,
+                    path: "\(id)/original", contentType: "x/y", state: .wanted)
+            ], created: created)
+    }
+
+    @Test func aSourceThatIsNotUTF8ComesBackByteForByte() async throws {
+        let source = RawPath(Array("/card/".utf8) + [0xFF, 0x0A, 0xC3, 0x28])
+        _ = try await catalog.picked(.init(new: [newItem(id, source: source)]), since: 0)
+        #expect(try await catalog.item(id)?.source == source)
+        #expect(try await catalog.files(of: id).first?.source == source)
+        #expect(try await catalog.picks(of: source, shoot: "s").map(\.id) == [id])
+    }
+
+    @Test func statesOnlyMoveForwardWithinAGeneration() async throws {
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
+        let item = try #require(try await catalog.item(id))
+        try await catalog.prepared(item, derived: [], uploads: [])
+        try await catalog.probed(item, nil, contentType: nil)
+        #expect(try await catalog.item(id)?.state == .uploading)
+        try await catalog.ended(item, .failed, Reason(.ioError, "x"), isRetryable: true)
+        try await catalog.attached(item)
+        #expect(try await catalog.item(id)?.state == .failed)
+        try await catalog.ended(item, .ready, nil)
+        #expect(try await catalog.item(id)?.state == .failed)
+    }
+
+    @Test func newsOfAnOlderGenerationChangesNothing() async throws {
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
+        let old = try #require(try await catalog.item(id))
+        try await catalog.ended(old, .failed, Reason(.ioError, "x"), isRetryable: true)
+        _ = try await catalog.picked(.init(again: [id]), since: 0)
+        #expect(try await catalog.item(id)?.generation == 2)
+        try await catalog.ended(old, .failed, nil)
+        #expect(try await catalog.attemptFailed(old, Failure(.ioError, "x")) == 0)
+        let now = try #require(try await catalog.item(id))
+        #expect(now.state == .picked && now.attempts == 0 && now.reason == nil)
+    }
+
+    @Test func aPickThatAnotherProcessWroteDownMeanwhileIsJoined() async throws {
+        let other = ItemID.named("item-2")
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
+        let joined = try await catalog.picked(.init(new: [newItem(other)]), since: 0)
+        #expect(joined == [other: id])
+        #expect(try await catalog.items().map(\.id) == [id])
+    }
+
+    @Test func partsOfAnOlderSessionAreForgottenAndLateOnesNotTaken() async throws {
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
+        let item = try #require(try await catalog.item(id))
+        let upload = UploadRow(id: UploadID.named("u"), item: id, role: .original, name: "a.mp4", partSize: 4)
+        try await catalog.prepared(item, derived: [], uploads: [upload])
+        try await catalog.sessionOpened(upload.id, generation: 1, partSize: 4)
+        try await catalog.stored([PartRow(number: 1, bytes: 4, etag: "e")], of: upload.id, generation: 1)
+        #expect(try await catalog.parts(of: upload.id).map(\.number) == [1])
+        try await catalog.sessionOpened(upload.id, generation: 2, partSize: 4)
+        try await catalog.stored([PartRow(number: 2, bytes: 4, etag: "e")], of: upload.id, generation: 1)
+        #expect(try await catalog.parts(of: upload.id) == [])
+    }
+}
+
+@Suite struct BackendVerdictTests {
+    let hash = Digest.sha256("a")
+    let other = Digest.sha256("b")
+    let item = ItemID.named("i")
+    let upload = UploadID.named("u")
+
+    func verdict(
+        _ state: BackendItemState, _ session: SessionState = .complete, recomputed: SHA256Digest?,
+        role: FileRole = .original
+    ) -> BackendVerdict {
+        var document = ItemDocument(itemID: item, shoot: "s", kind: nil, state: state, generation: 1)
+        document.reason = state == .rejected ? Reason(.truncated, "x") : nil
+        document.uploads = [
+            ItemDocument.Upload(
+                uploadID: upload, role: role, name: "n", state: session, sizeBytes: 1, sha256Recomputed: recomputed,
+                verifiedAt: nil)
+        ]
+        let row = UploadRow(id: upload, item: item, role: role, name: "n", partSize: 1)
+        return BackendVerdict(document, uploads: [(row: row, sha256: hash)])
+    }
+
+    @Test func theBackendsWordIsFinalOnceItHasReadTheBytes() {
+        #expect(verdict(.ready, recomputed: hash) == .end(.ready, nil))
+        #expect(verdict(.rejected, recomputed: hash) == .end(.rejected, Reason(.truncated, "x")))
+        #expect(verdict(.ready, recomputed: nil) == .wait)
+        #expect(verdict(.processing, recomputed: hash) == .wait)
+        #expect(verdict(.awaiting, recomputed: nil) == .wait)
+    }
+
+    @Test(arguments: [BackendItemState.awaiting, .processing, .ready, .rejected])
+    func otherBytesThanWereSentAreSentAgainWhateverTheState(state: BackendItemState) {
+        #expect(verdict(state, recomputed: other) == .sendAgain([upload]))
+        #expect(verdict(state, .expired, recomputed: nil) == .sendAgain([upload]))
+        #expect(verdict(state, .aborted, recomputed: nil) == .sendAgain([upload]))
+    }
+
+    @Test func anItemDeletedElsewhereIsOver() {
+        guard case .end(.cancelled, _?) = verdict(.deleted, recomputed: hash) else {
+            Issue.record("a tombstone is an end")
+            return
+        }
+    }
+}
+
+@Suite struct WorkQueueTests {
+    let ids = (0..<6).map { ItemID.named("i\($0)") }
+    func queue(_ states: [ItemState]) -> WorkQueue {
+        var bounds = IngestBounds()
+        bounds.stagingMax = 1
+        bounds.preparingMax = 2
+        bounds.uploadingMax = 1
+        var queue = WorkQueue(bounds: bounds)
+        queue.refresh(zip(ids, states).map { (id: $0, state: $1) }, now: 0)
+        return queue
+    }
+
+    @Test func eachStageHasItsOwnBoundAndNoneHoldsUpAnother() {
+        var queue = queue([.uploading, .uploading, .picked, .picked, .staged, .preparing])
+        #expect(queue.takeDue(now: 0) == [ids[0], ids[2], ids[4], ids[5]])
+        #expect(queue.takeDue(now: 0) == [])
+        queue.advanced(ids[0], .moved, state: .processing, now: 0)
+        #expect(queue.takeDue(now: 0) == [ids[0], ids[1]])
+    }
+
+    @Test func anItemThatWaitsLetsTheNextOneGo() {
+        var queue = queue([.uploading, .uploading])
+        #expect(queue.takeDue(now: 0) == [ids[0]])
+        queue.advanced(ids[0], .later(10), state: .uploading, now: 0)
+        #expect(queue.takeDue(now: 1) == [ids[1]])
+        queue.advanced(ids[1], .finished, state: .ready, now: 1)
+        #expect(queue.takeDue(now: 9) == [])
+        #expect(queue.takeDue(now: 10) == [ids[0]])
+    }
+
+    @Test func aFullDiskIsTheEndOnlyWhenNothingCanFreeRoom() {
+        let full = Failure(.diskFull, "x")
+        var queue = queue([.processing, .picked])
+        #expect(queue.takeDue(now: 0) == [ids[0], ids[1]])
+        queue.advanced(ids[1], .noRoom(full), state: .picked, now: 0)
+        #expect(queue.stuckFailure == nil)
+        #expect(queue.takeDue(now: 0) == [])
+        queue.advanced(ids[0], .finished, state: .ready, now: 0)
+        // Room may have come: it is tried again before anybody gives up.
+        #expect(queue.stuckFailure == nil)
+        #expect(queue.takeDue(now: 0) == [ids[1]])
+        queue.advanced(ids[1], .noRoom(full), state: .picked, now: 0)
+        #expect(queue.stuckFailure == full)
+    }
+
+    @Test func finishedItemsLeaveAndNewOnesCome() {
+        var queue = queue([.picked])
+        _ = queue.takeDue(now: 0)
+        queue.advanced(ids[0], .finished, state: .missing, now: 0)
+        #expect(queue.unfinished.isEmpty)
+        queue.refresh([(id: ids[1], state: .picked)], now: 1)
+        #expect(queue.unfinished.map(\.id) == [ids[1]])
+        #expect(queue.takeDue(now: 1) == [ids[1]])
+    }
+}
