@@ -56,7 +56,7 @@ extension Journal {
         case noFolderSyncAfterCommit
         /// `Draft.commit` without the fsync of the file.
         case noFileSyncBeforeCommit
-        /// `Files.move` without the fsync of the folders.
+        /// `Files.move` without the fsync of the folders. On the box that alone does no harm: adopting syncs again.
         case noFolderSyncAfterMove
         /// `PRAGMA synchronous=OFF`.
         case noDatabaseSync

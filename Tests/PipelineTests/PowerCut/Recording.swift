@@ -12,7 +12,7 @@ struct Recording: Sendable {
         case copied
         /// By a rename, on one disk.
         case moved
-        /// By copy, comparison and removal: the card is another disk.
+        /// By copy, comparison and removal: the card is another disk. Here the box prepares nothing, so that the backend makes everything.
         case movedAcross
     }
     struct Failed: Error { var reason: String }
@@ -33,7 +33,8 @@ struct Recording: Sendable {
     var card: String { root + "/card" }
     var environment: [String: String] { ["RUSHES_HOME": home] }
     var command: [String] {
-        ["ingest", card, "--shoot", "power", "--prepare", "both", "--json"] + (way == .copied ? [] : ["--move"])
+        ["ingest", card, "--shoot", "power", "--prepare", way == .movedAcross ? "original" : "both", "--json"]
+            + (way == .copied ? [] : ["--move"])
     }
 
     /// - Parameter folder: scratch, for this recording alone.
@@ -77,8 +78,9 @@ struct Recording: Sendable {
 
     // MARK: Playing back
 
-    /// Makes the root what the disk was found to be after the cut.
-    func restore(_ found: [String: StrictDisk.Contents]) throws {
+    /// Makes the root, or another folder, what the disk was found to be after the cut.
+    func restore(_ found: [String: StrictDisk.Contents], at folder: String? = nil) throws {
+        let root = folder ?? root
         try? FileManager.default.removeItem(atPath: root)
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         for path in found.keys.sorted() {
