@@ -62,8 +62,8 @@ import Vocabulary
         Damage(
             invariant: 5, code: "upload-without-file",
             catalog: ["PRAGMA foreign_keys = OFF", "DELETE FROM file WHERE role = 'sidecar'"]),
-        Damage(invariant: 6, code: "too-many-attempts", ledger: ["UPDATE jobs SET attempts = 1000"]),
-        Damage(invariant: 6, code: "attempts-over-limit", catalog: ["UPDATE item SET attempts = 1000"]),
+        Damage(invariant: 6, code: "too-many-attempts", ledger: ["UPDATE jobs SET attempts = 1000000"]),
+        Damage(invariant: 6, code: "attempts-over-limit", catalog: ["UPDATE item SET attempts = 1000000"]),
         Damage(
             invariant: 7, code: "epoch-ahead",
             ledger: ["UPDATE completions SET epoch = epoch + 1 WHERE epoch = (SELECT MAX(epoch) FROM completions)"]),
