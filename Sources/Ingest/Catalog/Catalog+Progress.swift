@@ -87,30 +87,27 @@ extension Catalog {
         }
     }
 
-    /// What the backend shows of the item. Its hashes count whatever the state is.
-    /// - Parameter end: the state and reason in which the item ends now; nil while it does not.
-    func observed(_ item: ItemRow, _ document: ItemDocument, end: (state: ItemState, reason: Reason?)?)
-        async
-        throws(Failure)
-    {
+    /// The backend has read all given files of the item itself and shows their hashes: from here on they may leave staging, whatever the item's
+    /// state. All of them in one step, so that the number of steps does not depend on when it was asked.
+    func confirmed(_ item: ItemRow, _ document: ItemDocument) async throws(Failure) {
+        try await database.write("catalog.confirmed") { database throws(Failure) -> Void in
+            try database.confirm(document.uploads.filter(\.role.isGiven), of: item.id)
+        }
+    }
+
+    /// The backend is done with the item.
+    func settled(
+        _ item: ItemRow, _ document: ItemDocument, as state: ItemState, _ reason: Reason?
+    ) async throws(Failure) {
         let text = try JSON.text(document)
-        try await database.write("catalog.observed") { database throws(Failure) -> Void in
-            for upload in document.uploads {
-                guard let hash = upload.sha256Recomputed else { continue }
-                try database.run(
-                    """
-                    UPDATE upload SET confirmed_sha256 = ?3
-                    WHERE id = ?1 AND item = ?2 AND confirmed_sha256 IS NOT ?3
-                    """, [SQLValue(upload.uploadID), SQLValue(item.id), SQLValue(hash)])
-            }
-            if let end, try database.advance(item.id, generation: item.generation, to: end.state) {
-                try database.run(
-                    "UPDATE item SET reason_code = ?2, reason_message = ?3, document = ?4 WHERE id = ?1",
-                    [
-                        SQLValue(item.id), SQLValue(end.reason?.code.rawValue), SQLValue(end.reason?.message),
-                        SQLValue(text),
-                    ])
-            }
+        try await database.write("catalog.settled") { database throws(Failure) -> Void in
+            guard try database.advance(item.id, generation: item.generation, to: state) else { return }
+            try database.confirm(document.uploads, of: item.id)
+            try database.run(
+                "UPDATE item SET reason_code = ?2, reason_message = ?3, document = ?4 WHERE id = ?1",
+                [
+                    SQLValue(item.id), SQLValue(reason?.code.rawValue), SQLValue(reason?.message), SQLValue(text),
+                ])
         }
     }
 
@@ -188,6 +185,17 @@ extension Catalog {
             try database.run(
                 "UPDATE file SET state = 'released' WHERE item = ?1 AND role = ?2 AND name = ?3",
                 [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+        }
+    }
+}
+
+extension Database {
+    fileprivate func confirm(_ uploads: [ItemDocument.Upload], of item: ItemID) throws(Failure) {
+        for upload in uploads {
+            guard let hash = upload.sha256Recomputed else { continue }
+            try run(
+                "UPDATE upload SET confirmed_sha256 = ?3 WHERE id = ?1 AND item = ?2 AND confirmed_sha256 IS NOT ?3",
+                [SQLValue(upload.uploadID), SQLValue(item), SQLValue(hash)])
         }
     }
 }

@@ -220,14 +220,16 @@ extension ItemPipeline {
             (row: upload, sha256: files.first { $0.role == upload.role && $0.name == upload.name }?.sha256)
         }
         if let progress = document.progress { board.fraction(item, progress) }
-        switch BackendVerdict(document, uploads: hashes) {
-        case .wait:
-            try await catalog.observed(item, document, end: nil)
+        let verdict = BackendVerdict(document, uploads: hashes)
+        if BackendVerdict.hasConfirmedGiven(document, uploads: hashes),
+            uploads.contains(where: { $0.role.isGiven && $0.confirmedSHA256 == nil })
+        {
             // Processing may take hours: staging does not wait for it once the bytes are confirmed.
-            let isConfirmed = document.uploads.contains { $0.role.isGiven && $0.sha256Recomputed != nil }
-            if isConfirmed, files.contains(where: { $0.role.isGiven && $0.state == .staged }) {
-                try await release(item.id)
-            }
+            try await catalog.confirmed(item, document)
+            try await release(item.id)
+        }
+        switch verdict {
+        case .wait:
             var random = settings.random
             return .later(PollPolicy().delay(count: count + 1, using: &random))
         case .sendAgain(let ids):
@@ -247,7 +249,7 @@ extension ItemPipeline {
             }
             return .moved
         case .end(let state, let reason):
-            try await catalog.observed(item, document, end: (state, reason))
+            try await catalog.settled(item, document, as: state, reason)
             board.state(item, state, reason: reason)
             try await release(item.id)
             return .finished

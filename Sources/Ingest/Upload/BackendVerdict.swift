@@ -22,9 +22,7 @@ enum BackendVerdict: Sendable, Equatable {
             return
         }
         // The state may be there before every byte has been read again; only the hashes let a file leave staging.
-        let isConfirmed = uploads.allSatisfy { upload in
-            !upload.row.role.isGiven || shown[upload.row.id]?.sha256Recomputed == upload.sha256
-        }
+        let isConfirmed = Self.hasConfirmedGiven(document, uploads: uploads)
         switch document.state {
         case .awaiting, .processing: self = .wait
         case .ready: self = isConfirmed ? .end(.ready, nil) : .wait
@@ -33,6 +31,18 @@ enum BackendVerdict: Sendable, Equatable {
                 isConfirmed
                 ? .end(.rejected, document.reason ?? Reason(.contentRefused, "The backend refused it.")) : .wait
         case .deleted: self = .end(.cancelled, Reason(.gone, "The item was deleted at the backend."))
+        }
+    }
+
+    /// Whether the backend has read every given file itself, and read what is here.
+    static func hasConfirmedGiven(
+        _ document: ItemDocument, uploads: [(row: UploadRow, sha256: SHA256Digest?)]
+    ) -> Bool {
+        uploads.allSatisfy { upload in
+            !upload.row.role.isGiven
+                || document.uploads.contains {
+                    $0.uploadID == upload.row.id && $0.sha256Recomputed != nil && $0.sha256Recomputed == upload.sha256
+                }
         }
     }
 }

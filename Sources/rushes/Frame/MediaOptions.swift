@@ -36,6 +36,7 @@ enum OutputPath {
         }
     }
     /// What Rushes writes is for this user only; what a person asked for by name has the permissions that their other files have.
+    /// Losing that to a power cut loses no byte.
     static func share(_ path: String) {
         let mask = umask(0)
         umask(mask)
