@@ -14,7 +14,8 @@ import Vocabulary
     private static let elsewhere = "/var/tmp/rushes-hijacked"
 
     private static func expectRefused(_ answers: [MediaWarning], location: SourceLocation = #_sourceLocation) {
-        let names = answers.flatMap { answer in answer.message.split(separator: "\n").map { (String($0), answer.code) } }
+        let names = answers.flatMap { answer in answer.message.split(separator: "\n").map { (String($0), answer.code) }
+        }
         #expect(names.count > 80, sourceLocation: location)
         for (name, answer) in names {
             // clone3 is said not to exist, so that glibc goes on to clone, whose flags the filter can see.
