@@ -3,7 +3,16 @@ package import Vocabulary
 
 /// Owns one opened decoder.
 package struct Decoder: ~Copyable {
+    /// A decoder that says "damaged" so often in a row, without anything given to it in between, will never say anything else.
+    static let damagedInRowMax = 256
+
     private let pointer: UnsafeMutablePointer<AVCodecContext>
+    private let history = History()
+
+    private final class History {
+        var damagedInRow = 0
+        var hasRefused = false
+    }
 
     /// How decoding one packet went.
     package enum Outcome: Sendable {
@@ -52,7 +61,15 @@ package struct Decoder: ~Copyable {
     private func accept(_ code: Int32) throws(Failure) -> Outcome {
         if code >= 0 || code == rushes_error_end { return .accepted }
         if code == rushes_error(ENOMEM) { throw failure("avcodec_send_packet", code) }
+        note(code)
         return .damaged
+    }
+
+    /// The stream uses something that the decoder knows of and cannot do.
+    package var hasRefused: Bool { history.hasRefused }
+
+    private func note(_ code: Int32) {
+        if code == rushes_error_patch_welcome || code == rushes_error(ENOSYS) { history.hasRefused = true }
     }
 
     package enum Received: Sendable { case frame, needsInput, damaged, end }
@@ -60,12 +77,16 @@ package struct Decoder: ~Copyable {
     /// - Returns: `.damaged` when a packet accepted before turned out to be broken; asking again goes on.
     package func receive(into frame: borrowing Frame) throws(Failure) -> Received {
         let code = avcodec_receive_frame(pointer, frame.pointer)
+        if code >= 0 || code == rushes_error_again { history.damagedInRow = 0 }
         switch code {
         case 0...: return .frame
         case rushes_error_again: return .needsInput
         case rushes_error_end: return .end
         case rushes_error(ENOMEM): throw failure("avcodec_receive_frame", code)
-        default: return .damaged
+        default:
+            note(code)
+            history.damagedInRow += 1
+            return history.damagedInRow > Self.damagedInRowMax ? .end : .damaged
         }
     }
 }

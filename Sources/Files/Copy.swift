@@ -59,7 +59,7 @@ extension Files {
     }
 }
 
-/// A lock on a folder or file that dies with its holder (flock).
+/// A lock on a folder or file that dies with its holder (flock). What stands in the file is for people, and need not survive a power cut.
 public final class FileLock: Sendable {
     private let file: OpenFile
     private init(file: OpenFile) { self.file = file }

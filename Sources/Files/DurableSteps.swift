@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// Counts the durable steps of this process. A test sets `RUSHES_CRASH_AT_STEP=N`: the process then dies by SIGKILL right after its Nth step,
-/// as if the power had gone, and the next start has to make good of it.
+/// as if the power had gone, and the next start has to make good of it. With `RUSHES_STEP_TRACE=FILE` each step is a line of that file.
 public enum DurableSteps {
     private static let count = Atomic<Int>(0)
     private static let crashAt: Int? = getenv("RUSHES_CRASH_AT_STEP").flatMap { Int(String(cString: $0)) }

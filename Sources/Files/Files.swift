@@ -1,10 +1,10 @@
 internal import CFiles
-import Foundation
 import Glibc
 public import Vocabulary
 
 /// The only door for durable changes to files: temp → write → fsync → rename → fsync the folder. Every change that has become durable is one
-/// step of `DurableSteps`.
+/// step of `DurableSteps`. A test holds the rest of the code to it, and another one records everything below the libc calls and cuts the
+/// power at any of them.
 public enum Files {
     /// Files of this name prefix are unfinished writes; recovery may remove those of its own folder.
     public static let temporaryPrefix = ".rushes-tmp-"
@@ -56,6 +56,9 @@ public enum Files {
     public static func makeFolder(_ path: String) throws(Failure) {
         if let facts = try facts(path) {
             guard facts.kind == .folder else { throw FileFault.failure(EEXIST, "mkdir", path) }
+            // Whoever made it, another thread or a process that was killed, may not have come to make its name durable. Those above it were
+            // durable before it was made.
+            try synchronizeFolderIfAllowed(folder(of: path))
             return
         }
         let parent = folder(of: path)
@@ -80,11 +83,30 @@ public enum Files {
         DurableSteps.passed("files.move")
     }
 
+    /// A second name for a file.
+    /// - Returns: false where the file system has no second names, or no more for this file.
+    /// - Throws: `conflict` when the name is taken, `source-missing`.
+    public static func link(_ from: String, to: String) throws(Failure) -> Bool {
+        if Glibc.link(from, to) != 0 {
+            switch errno {
+            case EPERM, EOPNOTSUPP, EMLINK, EXDEV, ENOSYS: return false
+            case EEXIST:
+                throw Failure(.conflict, "“\(to.split(separator: "/").last ?? "")” exists already.", detail: to)
+            default: throw FileFault.failure(errno, "link", errno == ENOENT ? from : to)
+            }
+        }
+        try synchronizeFolder(folder(of: to))
+        DurableSteps.passed("files.link")
+        return true
+    }
+
     /// Removes a file; one that is not there is no error.
     public static func remove(_ path: String) throws(Failure) {
         if unlink(path) != 0 {
-            if errno == ENOENT { return }
-            throw FileFault.failure(errno, "unlink", path)
+            guard errno == ENOENT || errno == ENOTDIR else { throw FileFault.failure(errno, "unlink", path) }
+            // Whoever removed it may have been killed before that was durable.
+            if try facts(folder(of: path)) != nil { try synchronizeFolderIfAllowed(folder(of: path)) }
+            return
         }
         try synchronizeFolder(folder(of: path))
         DurableSteps.passed("files.remove")
@@ -93,12 +115,32 @@ public enum Files {
     /// Removes a folder with all in it; one that is not there is no error. Links inside are removed, not followed.
     public static func removeTree(_ path: String) throws(Failure) {
         guard try facts(path) != nil else { return }
-        do { try FileManager.default.removeItem(atPath: path) } catch {
-            if try facts(path) == nil { return }
-            throw Failure(.ioError, "A folder could not be removed.", detail: "\(path): \(error)")
-        }
+        try removeEntries(of: path, depth: 0)
+        if rmdir(path) != 0, errno != ENOENT { throw FileFault.failure(errno, "rmdir", path) }
+        // The names inside went with the folder: only its own has to be gone for good.
         try synchronizeFolder(folder(of: path))
         DurableSteps.passed("files.removeTree")
+    }
+
+    /// Folders in folders that are gone into; ours are three deep.
+    private static let depthMax = 64
+
+    private static func removeEntries(of folder: String, depth: Int) throws(Failure) {
+        guard depth < depthMax else {
+            throw Failure(.ioError, "A folder could not be removed: it is too deep.", detail: folder)
+        }
+        let names: [String]
+        do throws(Failure) { names = try self.names(in: folder) } catch {
+            if error.code == .sourceMissing { return }
+            throw error
+        }
+        for name in names {
+            let path = folder + "/" + name
+            if unlink(path) == 0 || errno == ENOENT { continue }
+            guard errno == EISDIR || errno == EPERM else { throw FileFault.failure(errno, "unlink", path) }
+            try removeEntries(of: path, depth: depth + 1)
+            if rmdir(path) != 0, errno != ENOENT { throw FileFault.failure(errno, "rmdir", path) }
+        }
     }
 
     /// Without this a rename, a new name or a removal may itself be lost in a power cut.
@@ -107,6 +149,12 @@ public enum Files {
         defer { close(opened) }
         // Some network file systems refuse to sync a folder; they promise nothing then, and there is no more to do.
         if fsync(opened) != 0, errno != EINVAL, errno != ENOTSUP { throw FileFault.failure(errno, "fsync", path) }
+    }
+
+    /// For a folder of somebody else's, which we may be allowed to pass through but not to open.
+    static func synchronizeFolderIfAllowed(_ path: String) throws(Failure) {
+        if access(path, R_OK) != 0 { return }
+        try synchronizeFolder(path)
     }
 
     /// Keeps a folder of ours out of backups: `CACHEDIR.TAG` (bford.info/cachedir) and the nodump flag where there is one.
@@ -178,6 +226,13 @@ public final class Draft: @unchecked Sendable {
         DurableSteps.passed("files.commit")
     }
 
+    /// A descriptor of its own for somebody else to write to.
+    public func openAgain() throws(Failure) -> OpenFile {
+        OpenFile(
+            owning: try checked("open", file.path, open(file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)), path: file.path)
+    }
+
+    /// Not made durable: what comes back after a power cut is a temporary name, which recovery removes.
     public func discard() {
         if isPending { unlink(file.path) }
         isPending = false

@@ -91,8 +91,10 @@ extension Files {
     /// Removes a file; one that is not there is no error.
     public static func remove(_ path: RawPath) throws(Failure) {
         if path.withCString({ unlink($0) }) != 0 {
-            if errno == ENOENT { return }
-            throw FileFault.failure(errno, "unlink", path.description)
+            guard errno == ENOENT else { throw FileFault.failure(errno, "unlink", path.description) }
+            // Whoever removed it may have been killed before that was durable.
+            if try facts(path.folder) != nil { try synchronizeFolder(path.folder) }
+            return
         }
         try synchronizeFolder(path.folder)
         DurableSteps.passed("files.remove")

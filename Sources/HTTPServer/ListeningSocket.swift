@@ -54,6 +54,8 @@ final class ListeningSocket {
         }
     }
 
+    // The socket's file is no durable state: after a power cut nobody listens, and the next server replaces it.
+
     /// Closes the socket and removes its file, unless another server has put its own there meanwhile.
     func close(descriptorIsClosed: Bool) {
         if !descriptorIsClosed, descriptor >= 0 { Glibc.close(descriptor) }

@@ -1,5 +1,4 @@
 import Files
-import Glibc
 import Processes
 public import Vocabulary
 
@@ -30,13 +29,9 @@ final class JobOutputs {
             throw Failure(.internalError, "No place was given for an output.", detail: "\(name)")
         }
         let draft = try begin(path)
-        let descriptor = Glibc.open(draft.file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else {
-            throw Failure(
-                .ioError, "A file that was just made could not be opened.", detail: String(cString: strerror(errno)))
-        }
+        let opened = try draft.openAgain()
         drafts[name] = draft
-        return OpenFile(owning: descriptor, path: draft.file.path)
+        return opened
     }
 
     private func begin(_ path: String) throws(Failure) -> Draft {

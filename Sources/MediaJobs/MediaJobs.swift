@@ -5,8 +5,8 @@ public import Vocabulary
 
 /// Runs media work in processes of its own, so that a file which crashes, hangs or fools a decoder costs one attempt and nothing else.
 ///
-/// Probes and thumbnails share processes, one job at a time in each; a transcode has a process to itself that ends after it. A process that
-/// misbehaved is replaced. Cancelling the task that waits kills the worker and removes what it had made.
+/// Probes and thumbnails of one owner share processes, one job at a time in each; a transcode has a process to itself that ends after it. A
+/// process that misbehaved, has grown or has done its number of jobs is replaced. Cancelling the task that waits kills the worker and removes what it had made.
 public final class MediaJobs: Sendable {
     private let settings: MediaSettings
     private let places: Admission
@@ -19,9 +19,15 @@ public final class MediaJobs: Sendable {
         var running = 0
         var nextJob = 0
         var isShutDown = false
+
+        mutating func takeIdle(of owner: MediaOwner) -> IdleWorker? {
+            idle.lastIndex { $0.owner == owner }.map { idle.remove(at: $0) }
+        }
     }
     private struct IdleWorker {
         var worker: WorkerProcess
+        /// Whose files it has read. A file that took it over sees no other owner's.
+        var owner: MediaOwner
         var jobCount: Int
     }
 
@@ -35,9 +41,11 @@ public final class MediaJobs: Sendable {
     // MARK: The three kinds of work
 
     /// A file that is what is wrong with it gives a report with a reason; everything else that goes wrong is thrown.
-    /// - Parameter name: the name by which people know the file, for messages.
-    public func probe(_ path: String, name: String) async throws(Failure) -> ProbeReport {
-        let (result, _) = try await run(.probe, on: path, name: name, to: [:]) { _ in }
+    /// - Parameters:
+    ///   - name: the name by which people know the file, for messages.
+    ///   - owner: whose file it is; processes are never shared between owners.
+    public func probe(_ path: String, name: String, owner: MediaOwner = .box) async throws(Failure) -> ProbeReport {
+        let (result, _) = try await run(.probe, on: path, name: name, owner: owner, to: [:]) { _ in }
         guard case .probe(let report) = result else {
             preconditionFailure("the conversation checks the kind of result")
         }
@@ -49,12 +57,14 @@ public final class MediaJobs: Sendable {
     ///     makes none of them.
     ///   - progress: called on a thread of the job's own.
     public func transcode(
-        _ path: String, name: String, settings: TranscodeSettings, to paths: [OutputName: String],
+        _ path: String, name: String, owner: MediaOwner = .box, settings: TranscodeSettings,
+        to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
         try await transcodePlaces.enter()
         defer { transcodePlaces.leave() }
-        let (result, files) = try await run(.transcode(settings), on: path, name: name, to: paths, progress: progress)
+        let (result, files) = try await run(
+            .transcode(settings), on: path, name: name, owner: owner, to: paths, progress: progress)
         guard case .transcode(let report) = result else {
             preconditionFailure("the conversation checks the kind of result")
         }
@@ -62,9 +72,9 @@ public final class MediaJobs: Sendable {
     }
 
     public func thumb(
-        _ path: String, name: String, settings: ThumbSettings, to paths: [OutputName: String]
+        _ path: String, name: String, owner: MediaOwner = .box, settings: ThumbSettings, to paths: [OutputName: String]
     ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
-        let (result, files) = try await run(.thumb(settings), on: path, name: name, to: paths) { _ in }
+        let (result, files) = try await run(.thumb(settings), on: path, name: name, owner: owner, to: paths) { _ in }
         guard case .thumb(let report) = result else {
             preconditionFailure("the conversation checks the kind of result")
         }
@@ -73,19 +83,20 @@ public final class MediaJobs: Sendable {
 
     /// With the outputs in a folder, named for what they are: `1080p.mp4`, `poster.jpg`.
     public func transcode(
-        _ path: String, name: String, settings: TranscodeSettings, into folder: String,
+        _ path: String, name: String, owner: MediaOwner = .box, settings: TranscodeSettings, into folder: String,
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
         let paths = Self.paths(of: settings.outputs, in: folder) { $0 == .poster ? "jpg" : "mp4" }
-        return try await transcode(path, name: name, settings: settings, to: paths, progress: progress)
+        return try await transcode(
+            path, name: name, owner: owner, settings: settings, to: paths, progress: progress)
     }
 
     /// With the outputs in a folder, named for their size: `512.jpg`.
     public func thumb(
-        _ path: String, name: String, settings: ThumbSettings, into folder: String
+        _ path: String, name: String, owner: MediaOwner = .box, settings: ThumbSettings, into folder: String
     ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
         let paths = Self.paths(of: settings.sizes.map(ThumbSettings.name(of:)), in: folder) { _ in "jpg" }
-        return try await thumb(path, name: name, settings: settings, to: paths)
+        return try await thumb(path, name: name, owner: owner, settings: settings, to: paths)
     }
 
     private static func paths(
@@ -109,7 +120,7 @@ public final class MediaJobs: Sendable {
     // MARK: One job
 
     private func run(
-        _ work: MediaJob.Work, on path: String, name: String, to paths: [OutputName: String],
+        _ work: MediaJob.Work, on path: String, name: String, owner: MediaOwner, to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (MediaResult, [SealedFile]) {
         try await places.enter()
@@ -125,7 +136,7 @@ public final class MediaJobs: Sendable {
         let cancellation = Cancellation()
         let result = await withTaskCancellationHandler {
             await onThreadOfItsOwn { [self] in
-                carryOut(job, path: path, paths: paths, cancellation: cancellation, progress: progress)
+                carryOut(job, owner: owner, path: path, paths: paths, cancellation: cancellation, progress: progress)
             }
         } onCancel: {
             cancellation.cancel()
@@ -134,14 +145,14 @@ public final class MediaJobs: Sendable {
     }
 
     private func carryOut(
-        _ job: MediaJob, path: String, paths: [OutputName: String], cancellation: Cancellation,
+        _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
         progress: (MediaProgress) -> Void
     ) -> Result<(MediaResult, [SealedFile]), Failure> {
         let outputs = JobOutputs(paths: paths)
         do throws(Failure) {
             let input = try openInput(path)
             if cancellation.isCancelled { throw Failure(.cancelled, "Stopped.") }
-            let current = try takeWorker(for: job)
+            let current = try takeWorker(for: job, of: owner)
             cancellation.attach(current.worker.child)
             let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
             // Before the process may get another job, which a late cancelling would hit.
@@ -175,26 +186,27 @@ public final class MediaJobs: Sendable {
 
     // MARK: The processes
 
-    private func takeWorker(for job: MediaJob) throws(Failure) -> IdleWorker {
+    private func takeWorker(for job: MediaJob, of owner: MediaOwner) throws(Failure) -> IdleWorker {
         if !job.work.needsOwnProcess {
-            while let idle = pool.withLock({ $0.idle.popLast() }) {
+            while let idle = pool.withLock({ $0.takeIdle(of: owner) }) {
                 if idle.worker.isFit { return idle }
                 idle.worker.child.stop()
             }
         }
-        // A new one is started: idle ones make room for it.
-        while let surplus = pool.withLock({
-            $0.idle.count + $0.running > settings.processCountMax ? $0.idle.popLast() : nil
+        // A new one is started: idle ones make room for it, the one that has waited longest first.
+        while let surplus = pool.withLock({ pool in
+            pool.idle.isEmpty || pool.idle.count + pool.running <= settings.processCountMax
+                ? nil : pool.idle.removeFirst()
         }) {
             surplus.worker.child.stop()
         }
-        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), jobCount: 0)
+        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
     }
 
     private func giveBack(_ used: IdleWorker, after job: MediaJob) {
-        let next = IdleWorker(worker: used.worker, jobCount: used.jobCount + 1)
+        let next = IdleWorker(worker: used.worker, owner: used.owner, jobCount: used.jobCount + 1)
         let isKept =
-            !job.work.needsOwnProcess && next.jobCount < MediaSettings.jobsPerProcessMax && next.worker.isFit
+            !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax && next.worker.isFit
             && pool.withLock { pool in
                 guard !pool.isShutDown else { return false }
                 pool.idle.append(next)
@@ -202,6 +214,13 @@ public final class MediaJobs: Sendable {
             }
         if !isKept { used.worker.child.stop() }
     }
+}
+
+/// Whose files a process reads. The box has one; a backend has one for each owner of items.
+public struct MediaOwner: Hashable, Sendable {
+    public let rawValue: String
+    public init(_ rawValue: String) { self.rawValue = rawValue }
+    public static let box = MediaOwner("")
 }
 
 extension MediaJob.Work {

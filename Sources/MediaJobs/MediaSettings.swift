@@ -7,6 +7,8 @@ public import Vocabulary
 public struct MediaSettings: Sendable {
     /// The program `rushes-media`.
     public var workerPath: String
+    /// Whether a process is walled in before it reads anything (`Confinement`); where the kernel cannot, nothing is read.
+    public var isWalledIn: Bool
     /// Processes at once, idle ones included. By default half the cores, since decoder and encoder use several threads each, and at least
     /// two: a video that runs for an hour must not keep the photos waiting.
     public var processCountMax: Int
@@ -22,14 +24,19 @@ public struct MediaSettings: Sendable {
     public var jobTimeMax: Duration
     /// Processor seconds of one job, over all of its threads.
     public var cpuSecondsMax: Int
+    /// A process whose resident memory has grown to more than this is not kept for another job.
+    public var idleBytesMax = 512 << 20
+    /// Jobs after which a process is replaced, so that a slow leak in a library stays small.
+    public var jobsPerProcessMax = 256
 
     public init(
         workerPath: String, processCountMax: Int? = nil, limits: MediaLimits = MediaLimits(),
         silenceMax: Duration = .seconds(300),
         startMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(72 * 3600),
-        cpuSecondsMax: Int = 20 * 24 * 3600
+        cpuSecondsMax: Int = 20 * 24 * 3600, isWalledIn: Bool = true
     ) {
         self.workerPath = workerPath
+        self.isWalledIn = isWalledIn
         self.processCountMax = max(1, processCountMax ?? max(2, sysconf(Int32(_SC_NPROCESSORS_ONLN)) / 2))
         self.limits = limits
         self.silenceMax = silenceMax
@@ -41,8 +48,11 @@ public struct MediaSettings: Sendable {
     /// The variable that names the worker program where it does not lie beside `rushes`.
     public static let workerVariable = "RUSHES_MEDIA_WORKER"
 
+    /// The variable that allows media to be read without walls, with the value `off`. Only the parent reads it.
+    public static let sandboxVariable = "RUSHES_SANDBOX"
+
     /// Settings with the worker that `RUSHES_MEDIA_WORKER` names, else the one beside the running program.
-    /// - Throws: `worker-missing`.
+    /// - Throws: `worker-missing`; `usage` for a value of `RUSHES_SANDBOX` that means nothing.
     public static func standard(
         limits: MediaLimits = MediaLimits(), environment: [String: String]? = nil
     ) throws(Failure) -> MediaSettings {
@@ -54,7 +64,18 @@ public struct MediaSettings: Sendable {
                 "The program rushes-media is missing: install it beside rushes, or name it in \(workerVariable).",
                 detail: "\(path): \(String(cString: strerror(errno)))")
         }
-        return MediaSettings(workerPath: path, limits: limits)
+        return MediaSettings(workerPath: path, limits: limits, isWalledIn: try isWalledIn(environment[sandboxVariable]))
+    }
+
+    private static func isWalledIn(_ value: String?) throws(Failure) -> Bool {
+        switch value {
+        case nil, "", "on": return true
+        case "off": return false
+        default:
+            // A mistyped “off” must not go on with walls that are not wanted, nor a mistyped “on” without.
+            throw Failure(
+                .usage, "\(sandboxVariable) is neither on nor off: correct it or leave it out.", detail: value)
+        }
     }
 
     private static func besideThisProgram(_ name: String) -> String {
@@ -70,10 +91,6 @@ extension MediaSettings {
     static let programBytes = 512 << 20
     /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB.
     static let programAddressBytes = 2 << 30
-    /// A process that has grown to more than this is not kept for another job.
-    static let idleBytesMax = 512 << 20
-    /// Jobs after which a process is replaced, so that a slow leak in a library stays small.
-    static let jobsPerProcessMax = 256
     /// How often the parent looks at the worker's memory.
     static let watchInterval = Duration.milliseconds(200)
     /// Outputs of one job.

@@ -17,19 +17,28 @@ final class WorkerProcess: Sendable {
     /// Starts the program and waits for its hello.
     static func start(_ settings: MediaSettings, file: String) throws(Failure) -> WorkerProcess {
         let child = try ChildProcess.start(
-            ChildProgram(path: settings.workerPath, environment: environment(ProcessInfo.processInfo.environment)))
+            ChildProgram(
+                path: settings.workerPath, arguments: settings.isWalledIn ? [] : [Confinement.absentArgument],
+                environment: environment(ProcessInfo.processInfo.environment)))
         let worker = WorkerProcess(child: child, settings: settings)
         var watch = Watch(residentMax: MediaSettings.programBytes)
+        var refusal: Failure?
         do throws(Breakdown) {
-            guard case .hello(let version) = try worker.answer(before: .now + settings.startMax, watch: &watch) else {
-                throw .noStart
-            }
-            guard version == MediaProtocol.version else {
-                throw .brokeProtocol("version \(version), expected \(MediaProtocol.version)")
+            let first = try worker.answer(before: .now + settings.startMax, watch: &watch)
+            switch first {
+            case .hello(MediaProtocol.version): break
+            case .hello(let version): throw .brokeProtocol("version \(version), expected \(MediaProtocol.version)")
+            // It has read nothing yet that could have fooled it.
+            case .failure(job: MediaProtocol.startNumber, let failure): refusal = failure
+            default: throw .noStart
             }
         } catch {
             let breakdown: Breakdown = if case .brokeProtocol = error { error } else { .noStart }
             throw worker.failure(breakdown, file: file)
+        }
+        if let refusal {
+            child.stop()
+            throw refusal
         }
         return worker
     }
@@ -51,7 +60,7 @@ final class WorkerProcess: Sendable {
     /// Idle, alive, and with nothing to say.
     var isFit: Bool {
         guard child.wait(milliseconds: 0) == .timeout, let bytes = child.residentBytes else { return false }
-        return bytes <= MediaSettings.idleBytesMax
+        return bytes <= settings.idleBytesMax
     }
 
     /// How a job ended.

@@ -2,10 +2,8 @@ public import Vocabulary
 
 /// Finds out what a picture is and whether it can be shown.
 public enum PhotoProbe {
-    /// Long side at which the pixels are tried, so that damage shows before anybody relies on the picture.
-    static let trialSide = 64
-
-    /// Reads the header, then tries the pixels at the smallest scale the format has.
+    /// Reads the header, then tries the pixels at the smallest scale the format has, so that damage shows before anybody
+    /// relies on the picture.
     /// - Parameters:
     ///   - input: a readable, seekable descriptor of a regular file; stays open and keeps its offset.
     ///   - format: what the first bytes say.
@@ -30,7 +28,7 @@ public enum PhotoProbe {
     /// A picture that does not fit the memory is not tried: that says nothing about the file.
     private static func trial(_ picture: any PictureFile, limits: MediaLimits) throws(Failure) -> [MediaWarning] {
         do throws(Failure) {
-            return try picture.decode(longSide: trialSide, budget: MemoryBudget(limits)).warnings
+            return try picture.decode(longSide: 1, budget: MemoryBudget(limits)).warnings
         } catch {
             if error.code == .overBudget { return [] }
             throw error

@@ -87,6 +87,7 @@ extension FailureCode {
     public static let mediaProtocol = FailureCode(rawValue: "media-protocol")
     public static let outputInvalid = FailureCode(rawValue: "output-invalid")
     public static let workerMissing = FailureCode(rawValue: "worker-missing")
+    public static let sandboxUnavailable = FailureCode(rawValue: "sandbox-unavailable")
     // Files and this machine.
     public static let sourceMissing = FailureCode(rawValue: "source-missing")
     public static let sourceUnreadable = FailureCode(rawValue: "source-unreadable")
@@ -148,6 +149,9 @@ extension FailureCode {
         Row(
             code: .outputInvalid, remedy: .retryLater, status: 500, meaning: "what was made did not pass its own check"),
         Row(code: .workerMissing, remedy: .askUser, status: 500, meaning: "rushes-media was not found beside rushes"),
+        Row(
+            code: .sandboxUnavailable, remedy: .askUser, status: 500,
+            meaning: "this kernel cannot take rushes-media's powers away, and no setting allows going on without"),
         Row(code: .sourceMissing, remedy: .askUser, status: 404, meaning: "the given path does not exist"),
         Row(code: .sourceUnreadable, remedy: .askUser, status: 500, meaning: "the file could not be read"),
         Row(

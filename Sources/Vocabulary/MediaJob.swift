@@ -255,6 +255,8 @@ public enum WorkerAnswer: Codable, Sendable, Equatable {
 
 public enum MediaProtocol {
     public static let version = 1
+    /// In place of a job's number, in a failure to start; jobs are counted from 1.
+    public static let startNumber = 0
     /// Bytes of one message.
     public static let messageBytesMax = 64 << 10
 }

@@ -39,7 +39,7 @@ import Vocabulary
             sql: ["PRAGMA foreign_keys = OFF", "DELETE FROM blobs WHERE key LIKE 'd-%'"]),
         Damage(code: "rendition-differs", sql: ["UPDATE renditions SET size = size + 1"]),
         Damage(code: "item-missing", sql: ["UPDATE uploads SET owner = 'nobody' WHERE id = 'up-1'"]),
-        Damage(code: "too-many-attempts", sql: ["UPDATE jobs SET attempts = 1000"]),
+        Damage(code: "too-many-attempts", sql: ["UPDATE jobs SET attempts = 1000000"]),
         Damage(code: "epoch-ahead", sql: ["UPDATE completions SET epoch = epoch + 1"]),
         Damage(
             code: "job-missing",

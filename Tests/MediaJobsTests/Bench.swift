@@ -16,16 +16,17 @@ struct Bench {
         _ program: String = "rogue-media",
         limits: MediaLimits = MediaLimits(memoryBytes: 64 << 20, outputBytesMax: 1 << 20),
         silenceMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(120), cpuSecondsMax: Int = 60,
-        processCountMax: Int = 2
+        processCountMax: Int = 2, jobsPerProcessMax: Int = 256, idleBytesMax: Int = 512 << 20, isWalledIn: Bool = true
     ) throws {
         folder = try Self.makeFolder()
         input = folder + "/input"
         try Files.write(Array("the input's bytes".utf8), to: input)
-        jobs = MediaJobs(
-            MediaSettings(
-                workerPath: Self.program(program), processCountMax: processCountMax, limits: limits,
-                silenceMax: silenceMax,
-                jobTimeMax: jobTimeMax, cpuSecondsMax: cpuSecondsMax))
+        var settings = MediaSettings(
+            workerPath: Self.program(program), processCountMax: processCountMax, limits: limits,
+            silenceMax: silenceMax, jobTimeMax: jobTimeMax, cpuSecondsMax: cpuSecondsMax, isWalledIn: isWalledIn)
+        settings.jobsPerProcessMax = jobsPerProcessMax
+        settings.idleBytesMax = idleBytesMax
+        jobs = MediaJobs(settings)
     }
 
     /// Programs lie beside the tests.

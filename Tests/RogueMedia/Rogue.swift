@@ -24,6 +24,10 @@ struct Rogue {
         case "reads": reads(job, input)
         case "counts descriptors": countsDescriptors(job)
         case "environment": environment(job)
+        case "number": answer(job, with: ["\(getpid())"])
+        case "grows":
+            memset(malloc(256 << 20), 1, 256 << 20)
+            answer(job, with: ["\(getpid())"])
         case "rejects after sealing":
             makeOne(job)
             send(.result(job: job.id, .thumb(ThumbReport(outcome: .reject, reason: Reason(.corrupt, "Damaged.")))))

@@ -34,6 +34,16 @@ import Testing
         #expect(abs((metadata.position?.longitude ?? 0) - 25.75) < 1e-9)
     }
 
+    @Test func directoriesInBlocksOfTheirOwnKeepTheirPrecedence() {
+        let builder = TIFFBuilder(bigEndian: false)
+        let metadata = EXIF.read(
+            main: ByteView(builder.directory([.text(0x0132, "2020:01:01 00:00:00"), .short(0x0112, 8)])),
+            photo: ByteView(builder.directory([.text(0x9003, "2021:05:12 12:21:21"), .text(0x9011, "+02:00")])),
+            place: nil)
+        #expect(metadata.taken?.text == "2021-05-12T12:21:21+02:00")
+        #expect(metadata.orientation == .turned270)
+    }
+
     @Test func aBlockMayStartWithTheWordExif() {
         #expect(EXIF.read(ByteView(Array("Exif\0\0".utf8) + Self.full(bigEndian: true)))?.orientation == .turned90)
     }

@@ -20,22 +20,32 @@ struct MediaWork: Sendable {
         @Sendable (_ path: String, _ name: String, _ sizes: [Int], _ folder: String) async throws(Failure) -> (
             Reason?, [MadeFile]
         )
+    /// The same for one owner's files, where owners are kept apart.
+    var forOwner: (@Sendable (Owner) -> MediaWork)?
+
+    func of(_ owner: Owner) -> MediaWork { forOwner?(owner) ?? self }
 }
 
 extension MediaWork {
     /// In the media worker's processes.
     static func running(_ jobs: MediaJobs) -> MediaWork {
+        var work = running(jobs, owner: .box)
+        work.forOwner = { running(jobs, owner: MediaOwner($0.rawValue)) }
+        return work
+    }
+
+    private static func running(_ jobs: MediaJobs, owner: MediaOwner) -> MediaWork {
         MediaWork(
-            probe: { path, name throws(Failure) in try await jobs.probe(path, name: name) },
+            probe: { path, name throws(Failure) in try await jobs.probe(path, name: name, owner: owner) },
             transcode: { path, name, outputs, folder, progress throws(Failure) in
                 let (report, files) = try await jobs.transcode(
-                    path, name: name, settings: TranscodeSettings(outputs: outputs), into: folder
+                    path, name: name, owner: owner, settings: TranscodeSettings(outputs: outputs), into: folder
                 ) { progress($0.fraction) }
                 return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
             },
             thumb: { path, name, sizes, folder throws(Failure) in
                 let (report, files) = try await jobs.thumb(
-                    path, name: name, settings: ThumbSettings(sizes: sizes), into: folder)
+                    path, name: name, owner: owner, settings: ThumbSettings(sizes: sizes), into: folder)
                 return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
             })
     }

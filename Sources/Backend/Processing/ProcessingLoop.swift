@@ -75,7 +75,8 @@ actor ProcessingLoop {
 
     private nonisolated func carryOut(_ job: ClaimedJob) async throws(Failure) {
         let execution = JobExecution(
-            job: job, ledger: ledger, store: store, workFolder: workFolder, media: media, progress: progress,
+            job: job, ledger: ledger, store: store, workFolder: workFolder, media: media.of(job.item.owner),
+            progress: progress,
             keepsLocation: settings.keepsLocation,
             clock: clock)
         let work = Task<Result<JobExecution.Ending, Failure>, Never> {

@@ -1,6 +1,5 @@
 import Digests
 import Files
-import Glibc
 import Vocabulary
 
 /// Blobs in a folder of this machine.
@@ -142,9 +141,12 @@ struct DirectoryBlobStore: BlobStore {
         try await disk.run { () throws(Failure) in
             for name in try Files.names(in: work) { try Files.removeTree(work + "/" + name) }
             for parent in [incoming, blobs] {
+                try Files.synchronizeFolder(parent)
                 for name in try Files.names(in: parent) {
                     let folder = parent + "/" + name
                     guard try Files.facts(folder)?.kind == .folder else { continue }
+                    // A process that was killed may have given a name without having made it durable. From now on it is believed.
+                    try Files.synchronizeFolder(folder)
                     for name in try Files.names(in: folder) where name.hasPrefix(Files.temporaryPrefix) {
                         try Files.remove(folder + "/" + name)
                     }
@@ -167,25 +169,12 @@ extension StoredPart {
 
 /// - Returns: false where the file system has no second names.
 private func link(_ from: String, to target: String) throws(Failure) -> Bool {
-    if Glibc.link(from, target) != 0 {
-        switch errno {
-        // An earlier attempt was cut short after this; what it linked may since have been sent anew. No row names it yet.
-        case EEXIST:
-            if try Files.facts(from)?.inode == Files.facts(target)?.inode { break }
-            try Files.remove(target)
-            return try link(from, to: target)
-        case EPERM, EOPNOTSUPP, EMLINK, EXDEV, ENOSYS: return false
-        case ENOENT: throw Failure(.incomplete, "A part is not there any more.", detail: from)
-        case ENOSPC, EDQUOT: throw Failure(.diskFull, "The disk of the backend is full.", detail: target)
-        default:
-            throw Failure(
-                .ioError, "The file system reported an error.",
-                detail: "link \(target): \(String(cString: strerror(errno)))")
-        }
+    // An earlier attempt may have been cut short after this; what it linked may since have been sent anew. No row names it yet.
+    if try Files.facts(target) != nil { try Files.remove(target) }
+    do throws(Failure) { return try Files.link(from, to: target) } catch {
+        guard error.code == .sourceMissing else { throw error }
+        throw Failure(.incomplete, "A part is not there any more.", detail: from)
     }
-    try Files.synchronizeFolder(Files.folder(of: target))
-    DurableSteps.passed("store.link")
-    return true
 }
 
 private let copyBufferBytes = 1 << 20

@@ -69,7 +69,8 @@ struct Enrolment: Sendable {
             throw Failure(.usage, "A shoot's name has 1 to \(Self.nameBytesMax) bytes.")
         }
         let start = clock.now()
-        let paths = request.paths
+        let named = try await named(request)
+        let paths = named.present
         let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
             let walk = try PickWalk(paths)
             return (PickPlan(walk.files), walk.ignored)
@@ -88,6 +89,9 @@ struct Enrolment: Sendable {
             case .joined: break
             }
         }
+        let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
+        report.picks += begun
+        picks.again += begun.filter { $0.outcome == .again }.map(\.item)
         guard !picks.isEmpty else { return report }
         let joined = try await catalog.picked(picks, since: start)
         for index in report.picks.indices {

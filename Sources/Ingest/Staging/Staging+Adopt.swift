@@ -44,6 +44,9 @@ extension Staging {
         _ file: FileRow, at target: String, stop: StopFlag, progress: (Int) -> Void
     ) throws(Failure) -> FileRow {
         let staged = try OpenFile.reading(target)
+        // Whoever wrote a moved file may not have synced it, and whoever brought it here may have been killed before its name was durable.
+        try staged.synchronize()
+        try Files.synchronizeFolder(Files.folder(of: target))
         var file = file
         let name = file.name
         let before = try staged.facts()

@@ -29,7 +29,8 @@ struct RetryPolicy: Sendable, Equatable {
     func blame(_ failure: Failure, faults: Int, othersSucceeded: Bool) -> Blame {
         switch failure.code {
         case .cancelled: .nobody
-        case .diskFull, .readOnly, .databaseError, .unauthorized, .quotaExceeded, .workerMissing, .socketPathTooLong,
+        case .diskFull, .readOnly, .databaseError, .unauthorized, .quotaExceeded, .workerMissing, .sandboxUnavailable,
+            .socketPathTooLong,
             .backendUnreachable, .busy:
             .everybody
         case .backendError, .internalError:

@@ -12,6 +12,8 @@ final class TIFFReader {
         var samples: Int
         var isInverted: Bool
         var isPremultiplied: Bool
+        /// TIFF's own L*a*b* counts a* and b* from -128, ICC's from 0.
+        var hasSignedColors = false
     }
 
     let size: PixelSize
@@ -59,6 +61,10 @@ final class TIFFReader {
             } else {
                 for x in 0..<size.width { (row + x * kept).copyMemory(from: line + x * step, byteCount: kept) }
             }
+            if rows.hasSignedColors {
+                let bytes = row.assumingMemoryBound(to: UInt8.self)
+                for index in 0..<raster.rowBytes where index % 3 != 0 { bytes[index] ^= 0x80 }
+            }
             if rows.isInverted {
                 let bytes = row.assumingMemoryBound(to: UInt8.self)
                 for index in 0..<raster.rowBytes { bytes[index] = ~bytes[index] }
@@ -66,7 +72,8 @@ final class TIFFReader {
         }
         guard damagedRows < size.height else { throw .corrupt("libtiff: no row can be read") }
         return DecodedPicture(
-            raster: raster, encoding: encoding, warnings: damagedRows > 0 ? [DecodedPicture.damaged] : [])
+            raster: raster, encoding: rows.layout == .lab ? .plain : encoding,
+            warnings: damagedRows > 0 ? [DecodedPicture.damaged] : [])
     }
 
     /// Everything that libtiff can show: palettes, tiles, separate planes, YCbCr, 1 to 4 bits …
@@ -113,6 +120,8 @@ final class TIFFReader {
             guard rushes_tiff_jpeg_as_rgb(tiff) != 0 else { return nil }
             layout = .rgb
         case PHOTOMETRIC_SEPARATED where samples >= 4: layout = .cmyk
+        case PHOTOMETRIC_CIELAB where samples >= 3 && bits == 8, PHOTOMETRIC_ICCLAB where samples >= 3 && bits == 8:
+            layout = .lab
         default: return nil
         }
         guard let lineBytes = product(width, samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes else {
@@ -120,7 +129,8 @@ final class TIFFReader {
         }
         return PlainRows(
             layout: layout, depth: bits, samples: samples, isInverted: photometric == PHOTOMETRIC_MINISWHITE,
-            isPremultiplied: layout.hasAlpha && alpha == EXTRASAMPLE_ASSOCALPHA)
+            isPremultiplied: layout.hasAlpha && alpha == EXTRASAMPLE_ASSOCALPHA,
+            hasSignedColors: photometric == PHOTOMETRIC_CIELAB)
     }
 
     private static func get16(_ tiff: OpaquePointer, _ tag: Int32) -> Int {

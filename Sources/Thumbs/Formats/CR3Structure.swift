@@ -7,23 +7,22 @@ struct CR3Structure {
     private(set) var preview: ByteView?
     /// The camera's own JPEG in full size.
     private(set) var fullPicture: ByteView?
-    /// The box of pixels is there but ends behind the end of the file.
+    /// A box goes beyond the end of the file.
     private(set) var isCut = false
     private(set) var hasPixels = false
 
     init(_ bytes: ByteView) {
         for box in ISOBox.boxes(in: bytes) {
+            isCut = isCut || !box.isWhole
             switch box.type {
             case "moov": readMovie(box, in: bytes)
-            case "mdat":
-                hasPixels = true
-                isCut = isCut || !box.isWhole
+            case "mdat": hasPixels = true
             // The box of the preview starts with its UUID and 8 bytes before the boxes inside.
             case "uuid" where box.body.u32(at: 0) == 0xEAF4_2B5E:
                 if let found = box.children(after: 24).first("PRVW"), let length = found.body.u32(at: 12) {
                     preview = found.body.slice(at: 16, count: Int(length))
                 }
-            default: isCut = isCut || !box.isWhole
+            default: continue
             }
         }
     }

@@ -11,7 +11,8 @@ struct FFmpegFile: PictureFile {
         self.input = input
         self.limits = limits
         if format == .bmp { try Self.checkBMP(input.bytes, limits: limits) }
-        let found = try PictureDecoder.header(input.descriptor)
+        let found: PictureDecoder.Header
+        do throws(Failure) { found = try PictureDecoder.header(input.descriptor) } catch { throw Self.verdict(error) }
         header = PictureHeader(
             size: PixelSize(width: found.width, height: found.height), codec: found.codec ?? format.rawValue,
             pixelFormat: found.pixelFormat.name)
@@ -22,12 +23,20 @@ struct FFmpegFile: PictureFile {
         try Self.decode(input, header: header, limits: limits, budget: budget)
     }
 
+    /// What FFmpeg refuses without a reason of its own is the file's fault: its bytes are all that it was given.
+    static func verdict(_ failure: Failure) -> Failure {
+        failure.code == .internalError ? .corrupt(failure.detail ?? failure.message) : failure
+    }
+
     static func decode(_ input: PictureInput, header: PictureHeader, limits: MediaLimits, budget: MemoryBudget)
         throws(Failure) -> DecodedPicture
     {
         // FFmpeg's picture of up to four 16-bit channels, its RGBA, and ours.
         try budget.admit(product(header.size.width, header.size.height, 16))
-        let image = try PictureDecoder.decodeFirstFrame(input.descriptor, pixelCountMax: limits.pixelCountMax)
+        let image: RGBAImage
+        do throws(Failure) {
+            image = try PictureDecoder.decodeFirstFrame(input.descriptor, pixelCountMax: limits.pixelCountMax)
+        } catch { throw verdict(error) }
         let raster = try Raster(
             size: PixelSize(width: image.width, height: image.height), layout: .rgba, depth: 8, budget: budget)
         raster.pixels.copyBytes(from: image.pixels)

@@ -47,7 +47,11 @@ final class HEIFFile: PictureFile {
     }
 
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
-        guard let still else { return try FFmpegFile.decode(input, header: header, limits: limits, budget: budget) }
+        guard let still else {
+            try budget.admit(product(header.size.width, header.size.height, 16))
+            let raster = try SequenceDecoder.firstFrame(input, limits: limits, budget: budget)
+            return DecodedPicture(raster: raster, encoding: header.encoding)
+        }
         return try still.decode(budget: budget)
     }
 

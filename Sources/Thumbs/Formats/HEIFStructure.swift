@@ -76,9 +76,9 @@ struct HEIFStructure {
         return Orientation(quarterTurnsClockwise: quarters, isMirrored: isMirrored)
     }
 
-    /// True where bytes of the picture lie behind the end of the file.
+    /// True where a box or bytes of the picture lie behind the end of the file.
     var lacksBytes: Bool {
-        guard let primary else { return isCut }
+        guard !isCut, let primary else { return isCut }
         let needed = [primary] + (sources[primary] ?? [])
         return needed.contains { id in
             (items[id]?.extents ?? []).contains {

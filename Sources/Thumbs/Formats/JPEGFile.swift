@@ -12,7 +12,7 @@ struct JPEGFile: PictureFile {
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         guard let structure = JPEGStructure(bytes) else { throw .corrupt("no start marker") }
         guard let frame = structure.frame else {
-            throw bytes.count < 64 || structure.hasEnd ? .corrupt("no frame header") : .truncated("no frame header")
+            throw structure.hasEnd ? .corrupt("no frame header") : .truncated("no frame header")
         }
         self.bytes = bytes
         self.frame = frame

@@ -97,7 +97,7 @@ private final class JXLReader {
             JxlDecoderSetInput(decoder, bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
                 == JXL_DEC_SUCCESS
         else { throw Failure(.internalError, "libjxl could not be started.") }
-        JxlDecoderCloseInput(decoder)
+        // The input is left open, so that a missing end is told apart from damage.
     }
     deinit { JxlDecoderDestroy(decoder) }
 
@@ -113,6 +113,7 @@ private final class JXLReader {
             switch JxlDecoderProcessInput(decoder) {
             case event: return true
             case JXL_DEC_SUCCESS: return false
+            case JXL_DEC_NEED_MORE_INPUT where orEnd: return false
             case JXL_DEC_NEED_MORE_INPUT: throw .truncated("libjxl wants more bytes")
             case JXL_DEC_ERROR: throw .corrupt("libjxl")
             case JXL_DEC_NEED_IMAGE_OUT_BUFFER where event == JXL_DEC_FULL_IMAGE:

@@ -17,7 +17,8 @@ enum EXIF {
     /// Canon's CR3 keeps the three directories in blocks of their own.
     static func read(main: ByteView?, photo: ByteView?, place: ByteView?) -> PhotoMetadata {
         var result = PhotoMetadata()
-        for (block, role) in [(main, 0), (photo, 1), (place, 2)] {
+        // The shutter's time counts before the satellites' and that before the file's own.
+        for (block, role) in [(photo, 1), (place, 2), (main, 0)] {
             guard let block, let structure = TIFFStructure(block),
                 let directory = structure.directory(at: structure.firstDirectory)
             else { continue }

@@ -84,32 +84,47 @@ struct Resampler {
             sums.deallocate()
             ring.deallocate()
         }
-        let limit = Float(Sample.max)
+        let total = UnsafeMutablePointer<SIMD4<Float>>.allocate(capacity: target.width)
+        defer { total.deallocate() }
+        let limit = SIMD4(repeating: Float(Sample.max))
         var ready = 0
         for y in 0..<target.height {
             let run = down[y]
             while ready < run.first + run.weights.count {
                 if ready >= run.first {
                     average(raster, row: ready, sums: sums, into: line, Sample.self)
-                    let slot = ring + (ready % depth) * target.width
-                    for x in 0..<target.width {
-                        var value = SIMD4<Float>.zero
-                        let start = acrossStart[x]
-                        let from = line + acrossFirst[x]
-                        for tap in 0..<(acrossStart[x + 1] - start) { value += from[tap] * acrossWeights[start + tap] }
-                        slot[x] = value
-                    }
+                    Self.filterAcross(
+                        line, into: ring + (ready % depth) * target.width, first: acrossFirst, start: acrossStart,
+                        weights: acrossWeights)
                 }
                 ready += 1
             }
+            // Row by row, so that the innermost loop runs along memory. The half rounds.
+            total.update(repeating: SIMD4(repeating: 0.5), count: target.width)
+            for (tap, weight) in run.weights.enumerated() {
+                let row = ring + ((run.first + tap) % depth) * target.width
+                for x in 0..<target.width { total[x] += row[x] * weight }
+            }
             let output = result.row(y).assumingMemoryBound(to: Sample.self)
             for x in 0..<target.width {
-                var value = SIMD4<Float>(repeating: 0.5)
-                for (tap, weight) in run.weights.enumerated() {
-                    value += ring[((run.first + tap) % depth) * target.width + x] * weight
-                }
-                value.clamp(lowerBound: .zero, upperBound: SIMD4(repeating: limit))
+                let value = total[x].clamped(lowerBound: .zero, upperBound: limit)
                 for channel in 0..<channels { output[x * channels + channel] = Sample(value[channel]) }
+            }
+        }
+    }
+
+    private static func filterAcross(
+        _ line: UnsafeMutablePointer<SIMD4<Float>>, into row: UnsafeMutablePointer<SIMD4<Float>>, first: [Int],
+        start: [Int],
+        weights: [Float]
+    ) {
+        weights.withUnsafeBufferPointer { weights in
+            for x in 0..<first.count {
+                var value = SIMD4<Float>.zero
+                let from = line + first[x]
+                let (begin, end) = (start[x], start[x + 1])
+                for tap in begin..<end { value += from[tap - begin] * weights[tap] }
+                row[x] = value
             }
         }
     }
@@ -123,6 +138,13 @@ struct Resampler {
         let rows = (row * block)..<min((row + 1) * block, source.height)
         if block == 1 {
             let samples = raster.row(row).assumingMemoryBound(to: Sample.self)
+            if channels == 3 {
+                for x in 0..<source.width {
+                    let pixel = samples + x * 3
+                    line[x] = SIMD4(Float(pixel[0]), Float(pixel[1]), Float(pixel[2]), 0)
+                }
+                return
+            }
             for x in 0..<source.width {
                 var value = SIMD4<Float>.zero
                 for channel in 0..<channels { value[channel] = Float(samples[x * channels + channel]) }

@@ -116,9 +116,11 @@ struct PictureChain: Equatable {
         peak: Double
     ) -> [String] {
         let source = source(facts, transfer: transfer)
+        let unchanged = source.replacing("in=", with: "=")
         let relativePeak = min(max(peak, nominalPeak), peakMax) / nominalPeak
         return [
-            "zscale=w=\(size.width):h=\(size.height):filter=lanczos:\(source)",
+            // Named on both sides: what the frames themselves say may be less than what the container says.
+            "zscale=w=\(size.width):h=\(size.height):filter=lanczos:\(source):\(unchanged)",
             "zscale=\(source):matrix=gbr:transfer=linear:primaries=709:range=full:npl=\(Int(nominalPeak))",
             "format=gbrpf32le",
             "tonemap=tonemap=hable:desat=0:peak=\(relativePeak)",

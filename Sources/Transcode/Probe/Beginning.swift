@@ -64,6 +64,9 @@ struct Beginning: ~Copyable {
         }
     }
 
+    /// The decoder knows the codec, but not what this stream does with it.
+    var isRefused: Bool { !hasFirst && decoder.hasRefused }
+
     /// When the first decodable frame is shown, in the stream's time base.
     var firstTime: Int64? { hasFirst ? first.bestTimestamp : nil }
 

@@ -42,6 +42,7 @@ struct Survey {
         } catch {
             switch error.code {
             case .sourceUnreadable, .overBudget, .cancelled: throw error
+            case .unsupportedCodec: return .rejected(OpenVerdict.noDecoder(nil))
             default: return .rejected(OpenVerdict.reason(format: format, boxes: boxes, isCut: isCut))
             }
         }
@@ -92,6 +93,7 @@ struct Survey {
         // The header's claim alone is not enough: some recorders write a length that was never right.
         counted.isCut = counted.isCut || isCut && counted.isShort(of: demuxer.duration, frames: track.frameCount)
         guard let picture = counted.picture, counted.frames > 0 else {
+            if counted.isRefused { return .surveyed(survey.with(OpenVerdict.noDecoder(track.codec ?? track.tag))) }
             let hasEnded = counted.isCut || isCut || counted.packets == 0
             return .surveyed(survey.with(hasEnded ? OpenVerdict.truncated : OpenVerdict.nothingDecodes))
         }

@@ -26,6 +26,7 @@ struct TrackSurvey {
     /// The last fragment is not whole.
     var endsEarly = false
     var isDamaged = false
+    var isRefused = false
     var record: CameraRecords.Record?
 
     static func make(
@@ -48,12 +49,7 @@ struct TrackSurvey {
         let needsTimes = index.map { $0.timing.isVariable && video.reorderDelay > 0 } ?? false
         var coded = TimingSurvey()
         while index == nil || !beginning.isDone || needsTimes && coded.frames < timedSampleMax {
-            let more: Bool
-            do { more = try demuxer.read(into: packet) } catch {
-                if error.code == .sourceUnreadable { throw error }
-                more = false
-            }
-            guard more else { break }
+            guard try demuxer.readWhatCanBeRead(into: packet) else { break }
             if packet.stream == video.index {
                 if survey.record == nil, beginning.packets == 0 {
                     survey.record = record(of: packet, codec: video.codec)
@@ -81,6 +77,7 @@ struct TrackSurvey {
 
         let samples = index == nil ? SampleCheck.Findings() : try SampleCheck.spread(demuxer, video, source)
         survey.packets = beginning.packets
+        survey.isRefused = beginning.isRefused
         survey.isDamaged = beginning.isDamaged || samples.hasHoles
         // A fragmented recording that stops is complete up to there; an index names samples that were once written.
         let missing = kept.reduce(0) { $0 + missingFromEnd(demuxer, stream: $1, size: demuxer.fileSize) }
@@ -135,7 +132,7 @@ struct TrackSurvey {
         var missing = 0
         for number in 0..<demuxer.indexCount(stream: stream) {
             guard let entry = demuxer.indexEntry(stream: stream, number) else { continue }
-            if entry.position + Int64(entry.bytes) > size { missing += 1 }
+            if entry.bytes < 0 || entry.position > size - Int64(entry.bytes) { missing += 1 }
         }
         return missing
     }

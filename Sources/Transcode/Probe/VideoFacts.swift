@@ -41,9 +41,12 @@ struct VideoFacts: Equatable {
     /// The edit list does more than take away the coding delay.
     var hasEdits: Bool
 
+    /// Pixels more oblong than these come from damaged headers.
+    private static let aspects = 0.1...10.0
+
     /// Pixels, upright, with square pixels.
     var displaySize: (width: Int, height: Int) {
-        let aspect = sampleAspect.isKnown ? sampleAspect.double : 1
+        let aspect = sampleAspect.isKnown && Self.aspects.contains(sampleAspect.double) ? sampleAspect.double : 1
         let stretched = max(1, Int((Double(width) * aspect).rounded()))
         return orientation.swapsSides ? (height, stretched) : (stretched, height)
     }
@@ -61,8 +64,9 @@ struct VideoFacts: Equatable {
     }
 
     /// FFmpeg's matrix names with zscale's; it misspells SMPTE 240M, so that goes by its number (ITU-T H.273).
+    /// Constant luminance is in practice a wrong word for BT.2020's other form.
     static let zimgMatrices = [
-        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_cl",
+        "bt709": "709", "smpte170m": "170m", "bt470bg": "470bg", "bt2020nc": "2020_ncl", "bt2020c": "2020_ncl",
         "smpte240m": "7", "fcc": "fcc", "ycgco": "ycgco",
     ]
 

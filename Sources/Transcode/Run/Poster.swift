@@ -109,7 +109,7 @@ enum StillSearch {
                 if frames >= frameMax || (frame.bestTimestamp ?? target) >= target { return true }
             case .needsInput:
                 packets += 1
-                if !isFinishing, try demuxer.read(into: packet) {
+                if !isFinishing, try demuxer.readWhatCanBeRead(into: packet) {
                     if packet.stream == video.stream { _ = try decoder.send(packet) }
                     packet.unreference()
                 } else {

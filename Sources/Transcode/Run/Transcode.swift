@@ -47,7 +47,8 @@ private struct Making {
     {
         let descriptor = try sink.open(name)
         guard try isCopied(to: descriptor, survey, video, plan) else {
-            // The container promised more than the samples keep. The encoder mends what can be mended.
+            // The container promised more than the samples keep. The encoder mends what can be mended. What is cut here is a draft: the
+            // parent makes it durable once it is sealed.
             guard ftruncate(descriptor, 0) == 0 else {
                 throw Failure(
                     .ioError, "The output could not be written; check the disk.", detail: "ftruncate: \(errno)")

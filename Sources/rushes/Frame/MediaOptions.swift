@@ -9,7 +9,13 @@ extension Arguments {
     func mediaSettings() throws(Failure) -> MediaSettings {
         var limits = MediaLimits()
         if let bytes = try bytes(.memory, in: (64 << 20)...(1 << 40)) { limits.memoryBytes = bytes }
-        return try MediaSettings.standard(limits: limits)
+        let settings = try MediaSettings.standard(limits: limits)
+        if !settings.isWalledIn {
+            Output.say(
+                "WARNING: \(MediaSettings.sandboxVariable)=off: media is read without walls; a hostile file may do all "
+                    + "that you may do on this machine.")
+        }
+        return settings
     }
 }
 
@@ -30,6 +36,7 @@ enum OutputPath {
         }
     }
     /// What Rushes writes is for this user only; what a person asked for by name has the permissions that their other files have.
+    /// Losing that to a power cut loses no byte.
     static func share(_ path: String) {
         let mask = umask(0)
         umask(mask)
