@@ -330,6 +330,43 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func theBoxThatLooksOnTakesOverWhenTheOtherOneGoes() async throws {
+        let stage = try await Stage()
+        for index in 0..<3 { try stage.write("\(index).jpg", "PHOTO", size: 1000, seed: index) }
+        // The first one gets nowhere, and stays until it is told to go.
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        let (isWorking, works) = AsyncStream.makeStream(of: Void.self)
+        let firstBox = try await Box.open(stage.settings(away, patience: nil))
+        let report = try await firstBox.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        let first = Task {
+            try await firstBox.run(until: .stopped) { event in
+                if case .waiting(_?) = event { works.yield() }
+            }
+        }
+        for await _ in isWorking { break }
+
+        let events = Mutex<[String]>([])
+        var settings = stage.settings()
+        settings.random = .seeded(2)
+        let box = try await Box.open(settings)
+        let second = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        #expect(second.picks.allSatisfy { $0.outcome == .joined } && second.items == report.items)
+        try await box.run(until: .itemsFinal(second.items)) { event in
+            switch event {
+            case .following(let process):
+                events.withLock { $0.append("following") }
+                #expect(process == Int(ProcessInfo.processInfo.processIdentifier))
+                first.cancel()
+            case .tookOver: events.withLock { $0.append("took over") }
+            case .item, .waiting, .note: break
+            }
+        }
+        await #expect(throws: Failure.self) { try await first.value }
+        #expect(events.withLock { $0 } == ["following", "took over"])
+        #expect(try await box.items(second.items).map(\.state) == Array(repeating: .ready, count: 3))
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(5)), arguments: 1...6 as ClosedRange<UInt64>)
     func aRunThatIsStoppedAnywhereGoesOnAndSendsNoAcknowledgedPartAgain(seed: UInt64) async throws {
         let stage = try await Stage()
