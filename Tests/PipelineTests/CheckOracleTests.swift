@@ -42,10 +42,8 @@ import Vocabulary
             invariant: 3, code: "rendition-differs",
             ledger: ["UPDATE renditions SET size = size + 1 WHERE name = '512'"]),
         Damage(
-            invariant: 3, code: "rendition-missing",
-            ledger: [
-                "DELETE FROM renditions WHERE item = (SELECT item FROM uploads WHERE filename = 'portrait-rotated-90.mov')"
-            ]),
+            invariant: 3, code: "ready-without-rendition",
+            ledger: ["DELETE FROM renditions WHERE item = (SELECT MIN(id) FROM items)"]),
         Damage(
             invariant: 4, code: "released-unconfirmed",
             catalog: [
@@ -76,7 +74,8 @@ import Vocabulary
         Damage(
             invariant: 9, code: "stranger",
             files: { try Files.write([1], to: $0 + "/backend/incoming/letter to mum.txt") }),
-        Damage(invariant: 9, code: "session-unknown", files: { try Files.makeFolder($0 + "/backend/incoming/nobody.1") }
+        Damage(
+            invariant: 9, code: "session-unknown", files: { try Files.makeFolder($0 + "/backend/incoming/nobody.1") }
         ),
         Damage(invariant: 10, code: "part-off-grid", catalog: ["UPDATE part SET bytes = bytes + 1 WHERE number = 1"]),
     ]
@@ -131,7 +130,9 @@ import Vocabulary
 
     @Test func aHomeThatNothingHappenedToIsClean() async throws {
         let finished = try await Self.finished.value
-        let check = try await onThread { try Programs.run(["check"], ["RUSHES_HOME": finished.path + "/home"]) }
+        let scratch = try ScratchFolder()
+        try FileManager.default.copyItem(atPath: finished.path + "/home", toPath: scratch.path + "/home")
+        let check = try await onThread { try Programs.run(["check"], ["RUSHES_HOME": scratch.path + "/home"]) }
         #expect(check.status == 0, "\(check.output)\(check.errors)")
     }
 
