@@ -53,6 +53,9 @@ public actor Database {
         sqlite3_busy_timeout(connection, Self.busyTimeout)
         try execute("PRAGMA journal_mode=WAL")
         try execute("PRAGMA synchronous=FULL")
+        // KiB, negative by SQLite's convention. The default of 2 MiB a connection fills slowly over thousands of items and looks like a leak;
+        // the system's own cache has the pages anyway.
+        try execute("PRAGMA cache_size=-512")
         try execute("PRAGMA foreign_keys=ON")
         try write("schema") { database throws(Failure) in
             let version = try database.row("PRAGMA user_version")?.int(0) ?? 0
