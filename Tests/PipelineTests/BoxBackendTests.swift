@@ -275,7 +275,7 @@ extension LossyTransport {
             }
             isDamaged.withLock { $0 = true }
             let staged = FileHandle(forUpdatingAtPath: stage.onlyStagedOriginal ?? "")
-            try? staged?.seek(toOffset: 28_500)
+            try? staged?.seek(toOffset: 16_000)
             staged?.write(Data([0xAA, 0x55, 0xAA]))
             try? staged?.close()
             return nil

@@ -19,7 +19,7 @@ enum Media: String {
         switch self {
         case .video: return try Self.fixture("no-audio.mp4") + Self.box("free", pattern)
         // What follows the end of a picture belongs to others: phones put whole videos there.
-        case .photo: return try Self.fixture("DCIM/100RUSH/RUSH0001.JPG") + pattern
+        case .photo: return try Self.fixture("picture.png") + pattern
         case .sound: return try Self.fixture("recorder.wav") + Self.chunk("JUNK", pattern)
         case .cut: return try Self.fixture("truncated-recording.mov") + pattern
         case .text: return Array("Nothing to be seen here.\n".utf8) + pattern.map { $0 % 26 + 97 }
