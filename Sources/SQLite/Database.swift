@@ -35,7 +35,10 @@ public actor Database {
     public static func open(_ path: String, migrations: [String]) async throws(Failure) -> Database {
         // Transactions that a killed process wrote and did not come to sync are found by the next one and acted upon: they have to be durable
         // before they are read. (Closing another descriptor of the log drops no lock: SQLite holds none on it.)
-        if try Files.facts(path + "-wal") != nil { try OpenFile.reading(path + "-wal").synchronize() }
+        do throws(Failure) { try OpenFile.reading(path + "-wal").synchronize() } catch {
+            // None, or gone this moment: the last one to close has written everything into the database then.
+            guard error.code == .sourceMissing else { throw error }
+        }
         var opened: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let result = sqlite3_open_v2(path, &opened, flags, nil)
