@@ -144,7 +144,7 @@ extension LossyTransport {
         #expect(after.map(\.state) == [.ready])
         #expect(after.map(\.generation) == [2])
         // Only the new sidecar travels.
-        #expect(network.exchanges.filter { $0.contentMD5 != nil }.map(\.bytes) == [55])
+        #expect(network.exchanges.filter { $0.contentMD5 != nil }.map(\.bytes) == [62])
         let files = try await Box.open(stage.settings()).show(after[0].item).files.filter { $0.role == .sidecar }
         #expect(files.count == 2 && files.allSatisfy { $0.confirmedSHA256 == $0.sha256 && $0.stagedPath == nil })
         // Once more, and there is nothing left to do.
