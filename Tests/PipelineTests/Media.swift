@@ -29,7 +29,8 @@ enum Media: String {
 
     /// The worker's processes; they end with the tests.
     static let jobs = MediaJobs(
-        MediaSettings(workerPath: URL(fileURLWithPath: Programs.rushes).deletingLastPathComponent().path + "/rushes-media"))
+        MediaSettings(
+            workerPath: URL(fileURLWithPath: Programs.rushes).deletingLastPathComponent().path + "/rushes-media"))
 
     private static func fixture(_ name: String) throws -> [UInt8] {
         Array(try Data(contentsOf: URL(fileURLWithPath: Programs.fixtures + "/" + name)))
