@@ -264,3 +264,78 @@ extension Programs.Started {
         process.waitUntilExit()
     }
 }
+
+/// `rushes cancel` dies right after its nth durable step; given once more it comes to the same end.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct CancelCrashTests {
+    @Test(arguments: [true, false]) func aCancellationThatIsKilledAnywhereIsCompletedByTheNext(isMoved: Bool)
+        async throws
+    {
+        try await onThread {
+            let scratch = try ScratchFolder()
+            let origin = scratch.path + "/origin"
+            try begin(in: origin, isMoved: isMoved)
+            var step = 1
+            while try isKilled(at: step, origin: origin, round: "\(scratch.path)/\(step)", isMoved: isMoved) {
+                step += 1
+            }
+            // The intent, what it waits for, the release of the copy and its removal, the end.
+            #expect(step > 4, "only \(step) steps")
+        }
+    }
+
+    /// An item in the middle of its upload, on both sides.
+    private func begin(in folder: String, isMoved: Bool) throws {
+        try Files.makeFolder(folder + "/card")
+        for name in ["portrait-rotated-90.mov", "portrait-rotated-90.xmp"] {
+            try FileManager.default.copyItem(atPath: Programs.fixtures + "/" + name, toPath: "\(folder)/card/\(name)")
+        }
+        let trace = folder + "/steps"
+        let server = try serve(folder)
+        let whole = try Programs.run(
+            ["ingest", folder + "/card", "--shoot", "c", "--prepare", "both", "--server", "unix:\(folder)/s"],
+            ["RUSHES_HOME": folder + "/other", "RUSHES_STEP_TRACE": trace])
+        #expect(whole.status == 0, "\(whole.errors)")
+        #expect(server.stop().status == 0)
+        for name in ["other", "backend"] { try FileManager.default.removeItem(atPath: folder + "/" + name) }
+        let steps = try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n")
+        let completed = try #require(steps.firstIndex { $0.hasSuffix("catalog.completed") })
+        let again = try serve(folder)
+        let killed = try Programs.run(
+            ["ingest", folder + "/card", "--shoot", "c", "--prepare", "both", "--server", "unix:\(folder)/s"]
+                + (isMoved ? ["--move"] : []),
+            ["RUSHES_HOME": folder + "/box", "RUSHES_CRASH_AT_STEP": "\(completed + 1)"])
+        #expect(killed.signal == SIGKILL)
+        #expect(again.stop().status == 0)
+    }
+
+    private func serve(_ folder: String) throws -> Programs.Started {
+        try Programs.Started(
+            ["serve", "--listen", "unix:\(folder)/s", "--data", folder + "/backend"], ["RUSHES_HOME": folder + "/box"])
+    }
+
+    private func isKilled(at step: Int, origin: String, round: String, isMoved: Bool) throws -> Bool {
+        // The source keeps its path: what the catalog names is below the origin.
+        try Files.makeFolder(round)
+        for name in ["box", "backend"] {
+            try FileManager.default.copyItem(atPath: "\(origin)/\(name)", toPath: "\(round)/\(name)")
+        }
+        let server = try serve(round)
+        defer { server.kill() }
+        let home = ["RUSHES_HOME": round + "/box", "RUSHES_SERVER": "unix:\(round)/s"]
+        let first = try Programs.run(["cancel", "--all"], home.merging(["RUSHES_CRASH_AT_STEP": "\(step)"]) { $1 })
+        if first.signal == nil {
+            #expect(first.status == 0, "\(first.output)\(first.errors)")
+        } else {
+            let second = try Programs.run(["cancel", "--all"], home)
+            #expect(second.status == 0, "killed at step \(step): \(second.output)\(second.errors)")
+        }
+        let status = try Programs.run(["status", "--json"], home).output
+        #expect(status.contains("\"state\":\"cancelled\""), "killed at step \(step): \(status)")
+        let staged = try Files.names(in: round + "/box/staging").filter { $0 != "CACHEDIR.TAG" }
+        #expect(staged.count == (isMoved ? 1 : 0), "killed at step \(step): \(staged)")
+        #expect(server.stop().status == 0)
+        let check = try Programs.run(["check", "--data", round + "/backend"], home)
+        #expect(check.status == 0, "killed at step \(step): \(check.output)\(check.errors)")
+        return first.signal != nil
+    }
+}

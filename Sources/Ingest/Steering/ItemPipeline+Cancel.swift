@@ -18,8 +18,6 @@ extension ItemPipeline {
             try await leaveStaging(item)
             let reason = Reason(.cancelled, "Cancelled on request.")
             try await catalog.cancelled(item, reason)
-            let staging = staging
-            try await FileWork.run { _ throws(Failure) in try staging.removeFolderIfEmpty(of: item.id) }
             board.state(item, .cancelled, reason: reason)
             return .finished
         } catch {
@@ -104,5 +102,7 @@ extension ItemPipeline {
             let path = file.path
             try await FileWork.run { _ throws(Failure) in try staging.remove(below: path) }
         }
+        // The last act here: once the catalog says cancelled, nobody comes back for what is left.
+        try await FileWork.run { _ throws(Failure) in try staging.removeFolderIfEmpty(of: item.id) }
     }
 }
