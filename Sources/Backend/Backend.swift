@@ -44,6 +44,7 @@ public actor Backend {
         let store = try DirectoryBlobStore.open(folder)
         let bell = Bell()
         let progress = ProgressBoard()
+        let running = RunningJobs()
         var processing = processing
         processing.laneCount = settings.jobCount
         processing.keepsLocation = settings.keepsLocation
@@ -54,10 +55,10 @@ public actor Backend {
             completions: Completions(),
             progress: progress, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
             lifetimes: settings.lifetimes,
-            log: settings.log, wake: { bell.ring() })
+            log: settings.log, wake: { bell.ring() }, running: running)
         let loop = ProcessingLoop(
             ledger: ledger, store: store, workFolder: store.work, media: media, progress: progress,
-            settings: processing, clock: settings.clock,
+            running: running, settings: processing, clock: settings.clock,
             bell: bell,
             log: settings.log)
         let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)

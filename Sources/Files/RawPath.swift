@@ -26,6 +26,12 @@ public struct RawPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStr
         RawPath(bytes + (bytes.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]) + name)
     }
 
+    /// Whether the path is this one or below it. Both absolute.
+    public func holds(_ path: RawPath) -> Bool {
+        path.bytes == bytes
+            || path.bytes.starts(with: bytes.last == UInt8(ascii: "/") ? bytes : bytes + [UInt8(ascii: "/")])
+    }
+
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
         (bytes + [0]).withUnsafeBufferPointer { buffer in
             buffer.withMemoryRebound(to: CChar.self) { text in
@@ -121,6 +127,21 @@ extension OpenFile {
                 "open for reading", path.description,
                 path.withCString { open($0, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }), path: path.description)
     }
+
+    /// Whether somebody has the file open for writing: then the kernel refuses a read lease (fcntl(2), F_SETLEASE), which is let go at once.
+    /// - Returns: nil where the file is not ours or its file system knows no leases.
+    public func isOpenForWriting() -> Bool? {
+        // Whoever opens the file in that moment has us told of it by a signal that would end the process.
+        _ = Self.ignoresLeaseSignal
+        if fcntl(descriptor, Self.setLease, F_RDLCK) == 0 {
+            _ = fcntl(descriptor, Self.setLease, F_UNLCK)
+            return false
+        }
+        return errno == EAGAIN ? true : nil
+    }
+    /// F_SETLEASE of linux/fcntl.h, which needs _GNU_SOURCE.
+    private static let setLease: Int32 = 1024
+    private static let ignoresLeaseSignal: Void = { _ = signal(SIGIO, SIG_IGN) }()
 
     /// Asks the kernel to forget its copy of the file, so that the next read comes from the disk.
     public func dropFromCache() { posix_fadvise(descriptor, 0, 0, Int32(POSIX_FADV_DONTNEED)) }

@@ -249,6 +249,17 @@ enum LedgerConformance {
         #expect(try await ledger.blob(try #require(key)) == nil)
         try await ledger.forgetDoomed(doomed)
         #expect(try await ledger.doomedBlobs(limit: 10).isEmpty)
+
+        // What comes late does not bring it back; asking for just that does, and no key is used twice.
+        let late = await #expect(throws: Failure.self) { _ = try await attached(second, in: ledger) }
+        #expect(late?.code == .gone)
+        let again = try await ledger.attach(
+            AttachRequest(kind: nil, shoot: "s", uploads: []), to: second.item, owner: owner, now: start)
+        #expect(again.state == .awaiting && again.generation > 1)
+        let third = try upload("up-again", item: second.item.rawValue, bytes: "again")
+        _ = try await sealed(third, in: ledger)
+        _ = try await attached(third, in: ledger)
+        #expect(try await claimed(ledger).epoch > job.epoch + 1000)
     }
 
     @Sendable static func events(_ ledger: any Ledger) async throws {

@@ -133,7 +133,7 @@ import Vocabulary
         bounds.preparingMax = 2
         bounds.uploadingMax = 1
         var queue = WorkQueue(bounds: bounds)
-        queue.refresh(zip(ids, states).map { (id: $0, state: $1) }, now: 0)
+        queue.refresh(zip(ids, states).map { WorkQueue.Item(id: $0, state: $1) }, now: 0)
         return queue
     }
 
@@ -141,16 +141,16 @@ import Vocabulary
         var queue = queue([.uploading, .uploading, .picked, .picked, .staged, .preparing])
         #expect(queue.takeDue(now: 0) == [ids[0], ids[2], ids[4], ids[5]])
         #expect(queue.takeDue(now: 0) == [])
-        queue.advanced(ids[0], .moved, state: .processing, now: 0)
+        queue.advanced(ids[0], .moved, item: WorkQueue.Item(id: ids[0], state: .processing), now: 0)
         #expect(queue.takeDue(now: 0) == [ids[0], ids[1]])
     }
 
     @Test func anItemThatWaitsLetsTheNextOneGo() {
         var queue = queue([.uploading, .uploading])
         #expect(queue.takeDue(now: 0) == [ids[0]])
-        queue.advanced(ids[0], .later(10), state: .uploading, now: 0)
+        queue.advanced(ids[0], .later(10), item: WorkQueue.Item(id: ids[0], state: .uploading), now: 0)
         #expect(queue.takeDue(now: 1) == [ids[1]])
-        queue.advanced(ids[1], .finished, state: .ready, now: 1)
+        queue.advanced(ids[1], .finished, item: nil, now: 1)
         #expect(queue.takeDue(now: 9) == [])
         #expect(queue.takeDue(now: 10) == [ids[0]])
     }
@@ -159,23 +159,54 @@ import Vocabulary
         let full = Failure(.diskFull, "x")
         var queue = queue([.processing, .picked])
         #expect(queue.takeDue(now: 0) == [ids[0], ids[1]])
-        queue.advanced(ids[1], .noRoom(full), state: .picked, now: 0)
+        queue.advanced(ids[1], .noRoom(full), item: WorkQueue.Item(id: ids[1], state: .picked), now: 0)
         #expect(queue.stuckFailure == nil)
         #expect(queue.takeDue(now: 0) == [])
-        queue.advanced(ids[0], .finished, state: .ready, now: 0)
+        queue.advanced(ids[0], .finished, item: nil, now: 0)
         // Room may have come: it is tried again before anybody gives up.
         #expect(queue.stuckFailure == nil)
         #expect(queue.takeDue(now: 0) == [ids[1]])
-        queue.advanced(ids[1], .noRoom(full), state: .picked, now: 0)
+        queue.advanced(ids[1], .noRoom(full), item: WorkQueue.Item(id: ids[1], state: .picked), now: 0)
         #expect(queue.stuckFailure == full)
+    }
+
+    @Test func whatIsPausedStopsAndCountsNoMore() {
+        var queue = queue([.uploading, .uploading])
+        #expect(queue.takeDue(now: 0) == [ids[0]])
+        queue.refresh(
+            [
+                WorkQueue.Item(id: ids[0], state: .uploading, intent: .paused),
+                WorkQueue.Item(id: ids[1], state: .uploading, intent: .paused),
+            ], now: 0)
+        #expect(queue.unwanted == [ids[0]])
+        #expect(queue.unfinished.map(\.id) == [ids[0]])
+        queue.advanced(
+            ids[0], .stopped, item: WorkQueue.Item(id: ids[0], state: .uploading, intent: .paused), now: 0)
+        #expect(queue.unfinished.isEmpty && queue.takeDue(now: 9).isEmpty)
+        queue.refresh([WorkQueue.Item(id: ids[1], state: .uploading)], now: 9)
+        #expect(queue.takeDue(now: 9) == [ids[1]])
+    }
+
+    @Test func whatIsCancelledIsStoppedAndThenCancelledBesideTheOthers() {
+        var queue = queue([.uploading, .uploading])
+        #expect(queue.takeDue(now: 0) == [ids[0]])
+        let cancelled = WorkQueue.Item(id: ids[0], state: .uploading, intent: .cancelled)
+        queue.refresh([cancelled, WorkQueue.Item(id: ids[1], state: .uploading)], now: 0)
+        #expect(queue.unwanted == [ids[0]])
+        queue.advanced(ids[0], .stopped, item: cancelled, now: 0)
+        #expect(queue.takeDue(now: 0) == Array(ids[0...1]))
+        // Cancelling itself is not stopped by the cancellation.
+        #expect(queue.unwanted == [])
+        queue.advanced(ids[0], .finished, item: nil, now: 0)
+        #expect(queue.unfinished.map(\.id) == [ids[1]])
     }
 
     @Test func finishedItemsLeaveAndNewOnesCome() {
         var queue = queue([.picked])
         _ = queue.takeDue(now: 0)
-        queue.advanced(ids[0], .finished, state: .missing, now: 0)
+        queue.advanced(ids[0], .finished, item: nil, now: 0)
         #expect(queue.unfinished.isEmpty)
-        queue.refresh([(id: ids[1], state: .picked)], now: 1)
+        queue.refresh([WorkQueue.Item(id: ids[1], state: .picked)], now: 1)
         #expect(queue.unfinished.map(\.id) == [ids[1]])
         #expect(queue.takeDue(now: 1) == [ids[1]])
     }

@@ -64,6 +64,9 @@ enum Programs {
                 output: text, errors: said)
         }
 
+        /// What it has said to people so far.
+        var said: String { (try? String(contentsOf: errors, encoding: .utf8)) ?? "" }
+
         func stop() -> Ended {
             process.terminate()
             return wait()

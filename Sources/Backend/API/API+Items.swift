@@ -20,6 +20,8 @@ extension API {
 
     func removeItem(_ id: ItemID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         guard try await ledger.remove(id, owner: owner, now: clock()) else { throw LedgerFault.unknown }
+        // Its lease is gone with it; a worker of this process does not have to find that out.
+        running.stop(id)
         progress.clear(id)
         wake()
         return HTTPResponse(status: 204)

@@ -65,8 +65,15 @@ extension API {
             request, row: row, signed: try await ledger.signedParts(row.session), stored: stored)
         let key = BlobKey.upload(row.session)
         try await store.assemble(parts, of: row.session, as: key)
-        let sealed = try await ledger.seal(
-            row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256, now: clock())
+        let sealed: UploadRow
+        do throws(Failure) {
+            sealed = try await ledger.seal(
+                row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256, now: clock())
+        } catch {
+            // Aborted meanwhile: no row will ever name these bytes.
+            if error.code == .gone { try await store.remove(key) }
+            throw error
+        }
         try await store.end(row.session)
         if sealed.isAttached { wake() }
         return sealed

@@ -20,6 +20,7 @@ struct API: HTTPHandler {
     let log: @Sendable (String) -> Void
     /// There may be a job to do.
     let wake: @Sendable () -> Void
+    let running: RunningJobs
 
     /// Parts that are made durable at once.
     static let diskWidth = 8

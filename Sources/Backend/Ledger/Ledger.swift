@@ -30,7 +30,9 @@ protocol Ledger: Sendable {
 
     // MARK: Items
 
-    /// Repeatable; uploads only grow. The job to process the item becomes runnable with it.
+    /// Repeatable; uploads only grow. The job to process the item becomes runnable with it. A request without uploads brings a deleted item
+    /// back, as its next generation: its owner has decided to try it again.
+    /// - Throws: `gone` for a deleted item otherwise.
     func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) async throws(Failure)
         -> ItemRow
     func item(_ id: ItemID, owner: Owner) async throws(Failure) -> ItemRow?

@@ -84,7 +84,11 @@ extension Database {
     fileprivate func describe(_ id: ItemID, by request: AttachRequest, owner: Owner, now: Timestamp) throws(Failure) {
         if let known = try itemRow(id) {
             guard known.owner == owner else { throw LedgerFault.unknown }
-            guard known.state != .deleted else { throw LedgerFault.deleted }
+            if known.state == .deleted {
+                // Only on purpose: what comes late from before the deletion names uploads.
+                guard request.uploads.isEmpty else { throw LedgerFault.deleted }
+                try move(known, to: .awaiting, generation: known.generation + 1, now: now)
+            }
         }
         // The kind is only a hint until the original was probed.
         try run(

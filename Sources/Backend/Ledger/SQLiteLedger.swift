@@ -147,6 +147,10 @@ extension Database {
         if removed > 0 { try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)]) }
     }
 
+    /// The keys of what was made carry the epoch: an item that is deleted and brought back must never use one again. Far more than a job can
+    /// have attempts.
+    static let epochsPerGeneration = 1_000_000
+
     func insertBlob(_ blob: BlobRow, verifiedAt: Timestamp?) throws(Failure) {
         try run(
             "INSERT INTO blobs(key, owner, size, sha256, verified_at) VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(key) DO NOTHING",
@@ -182,7 +186,8 @@ extension Database {
     private func makeRunnable(_ id: ItemID, now: Timestamp) throws(Failure) {
         try run(
             """
-            INSERT INTO jobs(item, state, runnable_at, attempts, epoch) VALUES(?1, 'available', ?2, 0, 0)
+            INSERT INTO jobs(item, state, runnable_at, attempts, epoch)
+            SELECT ?1, 'available', ?2, 0, (generation - 1) * \(Self.epochsPerGeneration) FROM items WHERE id = ?1
             ON CONFLICT(item) DO UPDATE SET state = 'available', runnable_at = ?2, attempts = 0, failures = 0, lease_until = NULL, again = 0
             """, [SQLValue(id), SQLValue(now)])
     }

@@ -19,6 +19,7 @@ actor ProcessingLoop {
     private let workFolder: String
     private let media: MediaWork
     private let progress: ProgressBoard
+    private let running: RunningJobs
     private let settings: Settings
     private let clock: @Sendable () -> Timestamp
     private let log: @Sendable (String) -> Void
@@ -27,7 +28,7 @@ actor ProcessingLoop {
 
     init(
         ledger: any Ledger, store: any BlobStore, workFolder: String, media: MediaWork, progress: ProgressBoard,
-        settings: Settings,
+        running: RunningJobs, settings: Settings,
         clock: @escaping @Sendable () -> Timestamp, bell: Bell, log: @escaping @Sendable (String) -> Void
     ) {
         self.ledger = ledger
@@ -35,6 +36,7 @@ actor ProcessingLoop {
         self.workFolder = workFolder
         self.media = media
         self.progress = progress
+        self.running = running
         self.settings = settings
         self.clock = clock
         self.bell = bell
@@ -82,6 +84,8 @@ actor ProcessingLoop {
         let work = Task<Result<JobExecution.Ending, Failure>, Never> {
             do throws(Failure) { return .success(try await execution.run()) } catch { return .failure(error) }
         }
+        let cancel: @Sendable () -> Void = { work.cancel() }
+        running.begin(job.item.id, epoch: job.epoch, cancel)
         let heartbeat = Task { await keepLease(of: job, while: work) }
         let result = await withTaskCancellationHandler {
             await work.value
@@ -90,6 +94,7 @@ actor ProcessingLoop {
         }
         heartbeat.cancel()
         await heartbeat.value
+        running.end(job.item.id, epoch: job.epoch)
         try await finish(job, result)
         progress.clear(job.item.id)
     }
@@ -131,6 +136,12 @@ actor ProcessingLoop {
         let (id, epoch) = (job.item.id, job.epoch)
         if Task.isCancelled {
             _ = try await ledger.giveBack(id, epoch: epoch, runnableAt: now)
+            return
+        }
+        // Stopped because the item is gone, or another worker has it: there is nothing to say.
+        if failure.code == .cancelled,
+            try await !ledger.heartbeat(id, epoch: epoch, leaseUntil: now.adding(seconds: settings.lease))
+        {
             return
         }
         log("processing: item \(id), attempt \(job.attempt): \(failure)")

@@ -154,6 +154,7 @@ extension Database {
 
     /// A new generation, from as far back as its files make necessary. What the backend holds already stays known.
     func startAgain(_ id: ItemID) throws(Failure) {
+        try run("UPDATE file SET state = 'wanted' WHERE item = ?1 AND state = 'discarded'", [SQLValue(id)])
         try run(
             """
             UPDATE item SET generation = generation + 1, attempts = 0, waiting = NULL, reason_code = NULL,

@@ -168,6 +168,15 @@ extension Catalog {
         }
     }
 
+    /// Why this item does not move; for people.
+    func waits(_ item: ItemRow, _ reason: String) async throws(Failure) {
+        try await database.write("catalog.waits") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE item SET waiting = ?2 WHERE id = ?1 AND intent = 'run' AND waiting IS NOT ?2",
+                [SQLValue(item.id), SQLValue(reason)])
+        }
+    }
+
     /// Says for all items on their way why nothing moves; nil when it does again. Only for people: nothing depends on it.
     func waiting(_ reason: String?) async throws(Failure) {
         try await database.write("catalog.waiting") { database throws(Failure) -> Void in

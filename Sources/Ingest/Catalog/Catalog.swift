@@ -24,12 +24,17 @@ struct Catalog: Sendable {
         ).map(ItemRow.init)
     }
 
-    /// What there is to work on: not at its end, and not paused by a person.
-    func runnable() async throws(Failure) -> [(id: ItemID, state: ItemState)] {
+    /// What is not over, paused items among it.
+    func open() async throws(Failure) -> [WorkQueue.Item] {
         try await database.rows(
-            "SELECT id, state FROM item WHERE state IN (\(Self.unfinishedStates)) AND intent = 'run' ORDER BY rowid"
+            """
+            SELECT id, state, intent FROM item WHERE state IN (\(Self.unfinishedStates)) OR intent = 'cancelled' AND state <> 'cancelled'
+            ORDER BY rowid
+            """
         ).map { row throws(Failure) in
-            (id: try row.required(0, as: ItemID.self), state: try row.required(1, as: ItemState.self))
+            WorkQueue.Item(
+                id: try row.required(0, as: ItemID.self), state: try row.required(1, as: ItemState.self),
+                intent: try row.required(2, as: Intent.self))
         }
     }
 
@@ -74,13 +79,15 @@ struct Catalog: Sendable {
 
 extension Database {
     /// The one place where an item's state changes.
-    /// - Returns: false when the item is past that state, or in another generation: the event came late and changes nothing.
+    /// - Returns: false when the item is past that state, in another generation, or to be cancelled: the event came late and changes nothing.
     func advance(_ id: ItemID, generation: Int, to state: ItemState) throws(Failure) -> Bool {
-        guard let row = try row("SELECT state, generation FROM item WHERE id = ?1", [SQLValue(id)]) else {
+        guard let row = try row("SELECT state, generation, intent FROM item WHERE id = ?1", [SQLValue(id)]) else {
             return false
         }
         let present = try row.required(0, as: ItemState.self)
-        guard row.int(1) == generation, state.rank >= present.rank, !present.isFinal || present == state else {
+        guard row.int(1) == generation, row.text(2) != Intent.cancelled.rawValue, state.rank >= present.rank,
+            !present.isFinal || present == state
+        else {
             return false
         }
         try run(

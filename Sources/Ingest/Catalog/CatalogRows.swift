@@ -29,10 +29,12 @@ struct ItemRow: Sendable, Equatable {
     var probe: ProbeReport?
     /// What the backend said last.
     var document: ItemDocument?
+    /// It was cancelled once: the backend may have a tombstone of it.
+    var wasDeleted: Bool
 
     static let columns = """
         id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption, place, state, intent, \
-        waiting, reason_code, reason_message, is_retryable, generation, attempts, kind, probe, document
+        waiting, reason_code, reason_message, is_retryable, generation, attempts, kind, probe, document, was_deleted
         """
 
     init(_ row: SQLRow) throws(Failure) {
@@ -57,6 +59,7 @@ struct ItemRow: Sendable, Equatable {
         kind = row.text(19).flatMap { MediaFacts.Kind(rawValue: $0) }
         probe = try Self.message(row.text(20))
         document = try Self.message(row.text(21))
+        wasDeleted = row.bool(22)
     }
 
     private static func message<Value: Decodable>(_ text: String?) throws(Failure) -> Value? {
@@ -72,6 +75,8 @@ enum FileState: String, Sendable {
     case staged
     /// The backend has them, confirmed; or they were not worth keeping and the source still has them.
     case released
+    /// A person has thrown the bytes away.
+    case discarded
 }
 
 /// A file of an item.
@@ -178,6 +183,11 @@ struct PartRow: Sendable, Equatable {
     var number: Int
     var bytes: Int
     var etag: String?
+}
+
+extension ItemRow {
+    /// Nothing is left to do: at its end, and not to be cancelled still.
+    var isOver: Bool { intent == .cancelled ? state == .cancelled : state.isFinal }
 }
 
 extension ItemState {

@@ -61,6 +61,8 @@ enum CatalogSchema {
             etag TEXT,
             PRIMARY KEY(upload, number)
         ) WITHOUT ROWID;
-        """
+        """,
+        // The backend keeps a tombstone of an item that was cancelled; it has to be asked to bring the item back.
+        "ALTER TABLE item ADD COLUMN was_deleted INTEGER NOT NULL DEFAULT 0",
     ]
 }

@@ -56,7 +56,9 @@ public enum BoxCheck {
                         "A file left staging although the backend had not confirmed its hash.", subject: file.path))
             }
         }
-        if file.state == .wanted, item.state.rank > ItemState.picked.rank, !item.state.isFinal {
+        if file.state == .wanted, item.intent != .cancelled, item.state.rank > ItemState.picked.rank,
+            !item.state.isFinal
+        {
             findings.append(
                 Finding(
                     "staged-without-bytes", invariant: 1, "An item counts as staged, but a file of it was never taken.",
@@ -77,6 +79,8 @@ public enum BoxCheck {
         _ file: FileRow, of item: ItemRow, _ staging: Staging
     ) async throws(Failure) -> Finding? {
         guard item.state != .missing else { return nil }
+        // A cancellation that was cut short removes these again.
+        if !file.role.isGiven, item.intent == .cancelled { return nil }
         let path = staging.path(of: file)
         guard let sha256 = file.sha256, let bytes = file.bytes else {
             return Finding("staged-unhashed", invariant: 1, "A staged file has no hash.", subject: file.path)

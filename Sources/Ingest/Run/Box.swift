@@ -4,7 +4,7 @@ public import Vocabulary
 /// The ingest box: takes picks, and brings them to the backend.
 public actor Box {
     private let settings: IngestSettings
-    private let catalog: Catalog
+    let catalog: Catalog
     private let staging: Staging
 
     private init(settings: IngestSettings, catalog: Catalog, staging: Staging) {
@@ -41,7 +41,7 @@ public actor Box {
         /// Never by itself.
         case stopped
 
-        func isReached(unfinished: [(id: ItemID, state: ItemState)]) -> Bool {
+        func isReached(unfinished: [WorkQueue.Item]) -> Bool {
             switch self {
             case .idle: unfinished.isEmpty
             case .itemsFinal(let items): !unfinished.contains { items.contains($0.id) }
@@ -65,8 +65,46 @@ public actor Box {
     }
 
     private func work(until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void) async throws(Failure) {
+        let presence = InboxPresence(settings.inboxes.folders)
+        let (pipeline, _) = pipeline(presence, events)
+        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
+        let inboxes = try await watchInboxes(presence, events)
+        do throws(Failure) {
+            try await runner.run { end.isReached(unfinished: $0) }
+            await stop(inboxes)
+        } catch {
+            await stop(inboxes)
+            throw error
+        }
+    }
+
+    private func watchInboxes(
+        _ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void
+    ) async throws(Failure) -> Task<Void, Never>? {
+        guard !settings.inboxes.folders.isEmpty else { return nil }
+        let enrolment = Enrolment(
+            catalog: try await Catalog.open(home: settings.home), staging: staging, clock: settings.clock,
+            random: settings.random)
+        let watch = InboxWatch(
+            enrolment: enrolment, settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)
+        return Task { await watch.run() }
+    }
+
+    private func stop(_ inboxes: Task<Void, Never>?) async {
+        inboxes?.cancel()
+        await inboxes?.value
+    }
+
+    var home: String { settings.home }
+    nonisolated var client: BackendClient {
+        BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
+    }
+
+    func pipeline(_ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void) -> (
+        ItemPipeline, Weather
+    ) {
         let retries = RetryPolicy()
-        let client = BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
+        let client = client
         let weather = Weather(
             clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random,
             isBackendWell: { await client.isReady() }
@@ -76,9 +114,9 @@ public actor Box {
         }
         let pipeline = ItemPipeline(
             catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
-            board: TransferBoard(clock: settings.clock, events: events), settings: settings, retries: retries)
-        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
-        try await runner.run { end.isReached(unfinished: $0) }
+            board: TransferBoard(clock: settings.clock, events: events), presence: presence, settings: settings,
+            retries: retries)
+        return (pipeline, weather)
     }
 
     // MARK: Looking

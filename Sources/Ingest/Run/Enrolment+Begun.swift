@@ -65,11 +65,3 @@ extension Enrolment {
         return picks
     }
 }
-
-extension RawPath {
-    /// Whether the path is this one or below it. Both absolute.
-    fileprivate func holds(_ path: RawPath) -> Bool {
-        path.bytes == bytes
-            || path.bytes.starts(with: bytes.last == UInt8(ascii: "/") ? bytes : bytes + [UInt8(ascii: "/")])
-    }
-}

@@ -138,6 +138,7 @@ struct Enrolment: Sendable {
     ) async throws(Failure) -> (ItemID?, EnrolReport.Outcome) {
         for item in try await catalog.picks(of: file.path, shoot: request.shoot).reversed() {
             let isSame = item.sourceSize == file.size && item.sourceModified == file.modified
+            if item.intent == .cancelled, !item.isOver { return (item.id, .joined) }
             switch item.state {
             case .picked: return (item.id, .joined)
             case .staged, .preparing, .uploading, .processing: if isSame { return (item.id, .joined) }

@@ -1,4 +1,5 @@
 public import Curl
+import Dispatch
 import Foundation
 import Synchronization
 public import Vocabulary
@@ -18,6 +19,8 @@ public struct IngestSettings: Sendable {
     public var bounds = IngestBounds()
     /// Seconds for which nothing at all may get through before `run` gives up and says why; nil waits for ever.
     public var patience: Double? = 120
+    /// Folders that a run until `stopped` watches.
+    public var inboxes = InboxSettings.none
     public var clock = BoxClock.system
     public var random = BoxRandom.system
 
@@ -42,6 +45,8 @@ public struct IngestBounds: Sendable, Hashable {
     public var uploadingMax = 3
     /// Items being asked about at the backend at one moment.
     public var pollingMax = 4
+    /// Items being cancelled.
+    public var cancellingMax = 4
     /// Bytes of the disk that staging leaves free.
     public var spaceMarginBytes = 64 << 20
     public init() {}
@@ -51,6 +56,8 @@ public struct IngestBounds: Sendable, Hashable {
 public struct BoxClock: Sendable {
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64
+    /// Seconds since some moment; goes on evenly whatever is done to the wall clock.
+    public var uptime: @Sendable () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
     /// Seconds; returns early when the surrounding Swift task is cancelled.
     public var sleep: @Sendable (Double) async -> Void
 
@@ -59,7 +66,7 @@ public struct BoxClock: Sendable {
         self.sleep = sleep
     }
 
-    var seconds: Double { Double(now()) / 1000 }
+    var seconds: Double { uptime() }
 
     public static let system = BoxClock(
         now: { Int64(Date().timeIntervalSince1970 * 1000) },

@@ -40,7 +40,15 @@ extension ItemPipeline {
     func finishMove(_ file: FileRow) async throws(Failure) {
         guard !file.isSourceRemoved else { return }
         let staging = staging
-        _ = try await FileWork.run { stop throws(Failure) in try staging.finishMove(file, stop: stop) }
+        do throws(Failure) {
+            _ = try await FileWork.run { stop throws(Failure) in try staging.finishMove(file, stop: stop) }
+        } catch {
+            switch error.code {
+            // Its place has become read-only or is away: the bytes are safe here, and the next start tries again.
+            case .readOnly, .sourceMissing, .sourceUnreadable, .ioError: return
+            default: throw error
+            }
+        }
         try await catalog.sourceRemoved(file)
     }
 
@@ -160,6 +168,13 @@ extension ItemPipeline {
     func upload(_ item: ItemRow) async throws(Failure) -> Outcome {
         let files = try await catalog.files(of: item.id)
         let uploads = try await catalog.uploads(of: item.id)
+        if item.wasDeleted {
+            // Uploads are only taken for an item that is not deleted.
+            try await weather.persist { () throws(Failure) in
+                try await client.attach(item.id, attachRequest(item, []))
+            }
+            try await catalog.broughtBack(item)
+        }
         let transferred = try await catalog.transferred(item.id)
         board.uploading(item, total: transferred.total, confirmed: transferred.confirmed)
         for upload in uploads where upload.state != .completed {
@@ -172,10 +187,7 @@ extension ItemPipeline {
                 catalog: catalog, weather: weather, board: board)
             try await uploader.run()
         }
-        let request = AttachRequest(
-            kind: item.kind, shoot: item.shoot, title: item.title, caption: item.caption, place: item.place,
-            takenAt: item.probe?.facts?.takenAt,
-            uploads: uploads.map { AttachRequest.Upload(uploadID: $0.id, role: $0.role, name: $0.name) })
+        let request = attachRequest(item, uploads)
         do throws(Failure) {
             try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
         } catch {
@@ -189,6 +201,13 @@ extension ItemPipeline {
         }
         try await catalog.attached(item)
         return .moved
+    }
+
+    private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) -> AttachRequest {
+        AttachRequest(
+            kind: item.kind, shoot: item.shoot, title: item.title, caption: item.caption, place: item.place,
+            takenAt: item.probe?.facts?.takenAt,
+            uploads: uploads.map { AttachRequest.Upload(uploadID: $0.id, role: $0.role, name: $0.name) })
     }
 
     /// Uploads that we believed finished and whose sessions say otherwise: nobody had taken them for too long.
@@ -224,9 +243,10 @@ extension ItemPipeline {
         if BackendVerdict.hasConfirmedGiven(document, uploads: hashes),
             uploads.contains(where: { $0.role.isGiven && $0.confirmedSHA256 == nil })
         {
-            // Processing may take hours: staging does not wait for it once the bytes are confirmed.
+            // Processing may take hours: staging does not wait for it once the bytes are confirmed. What was moved does: as long as the item may
+            // be cancelled, its only copy is here.
             try await catalog.confirmed(item, document)
-            try await release(item.id)
+            if !item.isMoved { try await release(item.id) }
         }
         switch verdict {
         case .wait:
@@ -260,7 +280,8 @@ extension ItemPipeline {
 
     /// Lets the files go of which it is certain that they may: given ones by their confirmed hash alone, whatever the item's state.
     func release(_ id: ItemID) async throws(Failure) {
-        guard let item = try await catalog.item(id) else { return }
+        // What is to be cancelled leaves the backend: nothing may rely on it any more.
+        guard let item = try await catalog.item(id), item.intent != .cancelled || item.isOver else { return }
         let uploads = try await catalog.uploads(of: id)
         let staging = staging
         for file in try await catalog.files(of: id) where file.state != .wanted {
@@ -274,7 +295,7 @@ extension ItemPipeline {
             let going = file
             try await FileWork.run { _ throws(Failure) in try staging.remove(going) }
         }
-        if item.state.isFinal {
+        if item.isOver {
             try await FileWork.run { _ throws(Failure) in try staging.removeFolderIfEmpty(of: id) }
         }
     }

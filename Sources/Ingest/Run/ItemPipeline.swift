@@ -10,6 +10,7 @@ struct ItemPipeline: Sendable {
     let client: BackendClient
     let weather: Weather
     let board: TransferBoard
+    let presence: InboxPresence
     let settings: IngestSettings
     let retries: RetryPolicy
 
@@ -23,7 +24,7 @@ struct ItemPipeline: Sendable {
         case finished
         /// There is no room for it at present.
         case noRoom(Failure)
-        /// The whole run has to stop.
+        /// The whole run has to stop, or somebody has paused or cancelled the item.
         case stopped
     }
 
@@ -31,8 +32,12 @@ struct ItemPipeline: Sendable {
     func advance(_ id: ItemID, pollCount: Int) async -> Outcome {
         do throws(Failure) {
             guard let item = try await catalog.item(id) else { return .finished }
-            guard !item.state.isFinal else { return .finished }
-            guard item.intent == .run else { return .later(Self.pausedInterval) }
+            guard !item.isOver else { return .finished }
+            switch item.intent {
+            case .run: break
+            case .paused: return .stopped
+            case .cancelled: return try await cancel(item)
+            }
             do throws(Failure) {
                 board.state(item, item.state)
                 switch item.state {
@@ -50,13 +55,17 @@ struct ItemPipeline: Sendable {
         }
     }
 
-    /// Seconds between two looks at an item that somebody has paused.
-    private static let pausedInterval = 1.0
-
     // MARK: What went wrong
 
     func failed(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
         if await weather.verdict != nil || Task.isCancelled { return .stopped }
+        if item.state == .picked, let inbox = presence.awayInbox(of: item.source), Self.isSourceFault(failure) {
+            // A card that was pulled out: one reason for all of its items, and nobody's attempt.
+            let reason = "Waiting for the inbox “\(String(decoding: inbox.name, as: UTF8.self))” to come back"
+            try await catalog.waits(item, reason)
+            board.state(item, item.state, waiting: reason)
+            return .later(Self.awayInterval)
+        }
         switch retries.blame(failure, faults: retries.lonelyFaultMax, othersSucceeded: true) {
         case .nobody: return .stopped
         case .everybody:
@@ -79,6 +88,16 @@ struct ItemPipeline: Sendable {
         board.state(item, item.state, waiting: failure.message)
         var random = settings.random
         return .later(retries.delay(faults: attempts, using: &random))
+    }
+
+    /// Seconds between two looks for an inbox that is away.
+    private static let awayInterval = 2.0
+
+    private static func isSourceFault(_ failure: Failure) -> Bool {
+        switch failure.code {
+        case .sourceMissing, .sourceUnreadable, .sourceChanged, .ioError, .readOnly: true
+        default: false
+        }
     }
 
     private enum StagedCondition { case whole, damaged, lost }

@@ -38,13 +38,15 @@ struct RunWatch: Sendable {
         var unfinished = 0
         let ids: [ItemID]
         switch end {
-        case .idle: ids = try await catalog.runnable().map(\.id) + said.keys.filter { said[$0]?.isFinal == false }
+        case .idle, .stopped:
+            ids =
+                try await catalog.open().map(\.id).filter { said[$0] == nil }
+                + said.keys.filter { said[$0]?.isFinal == false }
         case .itemsFinal(let items), .itemsHandedOver(let items): ids = items
-        case .stopped: return false
         }
         for id in ids where said[id]?.isFinal != true {
             guard let item = try await catalog.item(id) else { continue }
-            if !item.state.isFinal, item.intent == .run, !(endsAtHandover && item.state == .processing) {
+            if !item.isOver, item.intent != .paused, !(endsAtHandover && item.state == .processing) {
                 unfinished += 1
             }
             guard said[id] != item.state || !item.state.isFinal else { continue }
@@ -58,6 +60,7 @@ struct RunWatch: Sendable {
             progress.reason = item.reason
             events(.item(progress))
         }
+        if case .stopped = end { return false }
         return unfinished == 0
     }
 }

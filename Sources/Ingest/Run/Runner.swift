@@ -8,9 +8,8 @@ struct Runner: Sendable {
     let bounds: IngestBounds
     let clock: BoxClock
 
-    /// Seconds between two looks at what other processes have enrolled.
-    static let refreshInterval = 0.5
-    /// Seconds that the loop sleeps at most while something may become due.
+    /// Seconds that the loop sleeps at most while something may become due, and between two looks at what other processes have enrolled and
+    /// what people want.
     static let tickMax = 0.25
 
     private enum Wake: Sendable {
@@ -19,12 +18,13 @@ struct Runner: Sendable {
     }
 
     /// - Parameter isDone: given the unfinished items; asked whenever something has changed.
-    func run(isDone: @escaping @Sendable ([(id: ItemID, state: ItemState)]) -> Bool) async throws(Failure) {
+    func run(isDone: @escaping @Sendable ([WorkQueue.Item]) -> Bool) async throws(Failure) {
         try await recover()
         var queue = WorkQueue(bounds: bounds)
-        queue.refresh(try await pipeline.catalog.runnable(), now: clock.seconds)
+        queue.refresh(try await pipeline.catalog.open(), now: clock.seconds)
         var version = try await pipeline.catalog.version()
-        var refreshedAt = clock.seconds
+        // Each item's work is a task of its own, which its pause or cancellation ends.
+        var works: [ItemID: Task<ItemPipeline.Outcome, Never>] = [:]
         var failure: Failure?
         await withTaskGroup(of: Wake.self) { group in
             var isTicking = false
@@ -35,7 +35,16 @@ struct Runner: Sendable {
                 if isDone(queue.unfinished) { break }
                 for id in queue.takeDue(now: clock.seconds) {
                     let polls = queue.pollCount(id)
-                    group.addTask { .advanced(id, await pipeline.advance(id, pollCount: polls)) }
+                    let work = Task { await pipeline.advance(id, pollCount: polls) }
+                    works[id] = work
+                    group.addTask {
+                        let outcome = await withTaskCancellationHandler {
+                            await work.value
+                        } onCancel: {
+                            work.cancel()
+                        }
+                        return .advanced(id, outcome)
+                    }
                 }
                 if let stuck = queue.stuckFailure {
                     try? await pipeline.catalog.waiting(stuck.message)
@@ -54,17 +63,18 @@ struct Runner: Sendable {
                     switch await group.next() {
                     case .tick?:
                         isTicking = false
-                        if clock.seconds - refreshedAt >= Self.refreshInterval {
-                            refreshedAt = clock.seconds
-                            let present = try await pipeline.catalog.version()
-                            if present != version {
-                                version = present
-                                queue.refresh(try await pipeline.catalog.runnable(), now: clock.seconds)
-                            }
+                        let present = try await pipeline.catalog.version()
+                        if present != version {
+                            version = present
+                            queue.refresh(try await pipeline.catalog.open(), now: clock.seconds)
+                            for id in queue.unwanted { works[id]?.cancel() }
                         }
                     case .advanced(let id, let outcome)?:
-                        let state = try await pipeline.catalog.item(id)?.state
-                        queue.advanced(id, outcome, state: state, now: clock.seconds)
+                        works[id] = nil
+                        let item = try await pipeline.catalog.item(id)
+                        queue.advanced(
+                            id, outcome, item: item.flatMap { $0.isOver ? nil : WorkQueue.Item($0) }, now: clock.seconds
+                        )
                     case nil: break
                     }
                 } catch { failure = error }
@@ -94,113 +104,7 @@ struct Runner: Sendable {
                     try await pipeline.finishMove(file)
                 }
             }
-            if item.state.isFinal { try await pipeline.release(item.id) }
-        }
-    }
-}
-
-/// Which item may do its next stage now. Pure.
-struct WorkQueue: Sendable {
-    private enum Stage: Hashable { case staging, preparing, uploading, polling }
-    private struct Entry {
-        var state: ItemState
-        /// Seconds on the clock before which nothing is to be done.
-        var notBefore = 0.0
-        var pollCount = 0
-        var isRunning = false
-    }
-
-    private let bounds: IngestBounds
-    private var order: [ItemID] = []
-    private var entries: [ItemID: Entry] = [:]
-    /// Set while the disk has no room for the next item.
-    private var noRoom: Failure?
-
-    init(bounds: IngestBounds) { self.bounds = bounds }
-
-    var unfinished: [(id: ItemID, state: ItemState)] {
-        order.compactMap { id in entries[id].map { (id, $0.state) } }
-    }
-    func pollCount(_ id: ItemID) -> Int { entries[id]?.pollCount ?? 0 }
-
-    /// The disk is full and nothing is on its way that could free room.
-    var stuckFailure: Failure? {
-        guard let noRoom, !entries.values.contains(where: { $0.isRunning || $0.state != .picked }) else { return nil }
-        return noRoom
-    }
-
-    /// Takes up what is new in the catalog, and drops what is finished.
-    mutating func refresh(_ items: [(id: ItemID, state: ItemState)], now: Double) {
-        let states = Dictionary(items.map { ($0.id, $0.state) }, uniquingKeysWith: { first, _ in first })
-        for id in order where states[id] == nil && entries[id]?.isRunning == false { entries[id] = nil }
-        for (id, state) in items {
-            if entries[id] == nil {
-                entries[id] = Entry(state: state, notBefore: now)
-            } else if entries[id]?.isRunning == false, entries[id]?.state != state {
-                entries[id] = Entry(state: state, notBefore: now)
-            }
-        }
-        order = items.map(\.id) + order.filter { states[$0] == nil && entries[$0] != nil }
-    }
-
-    /// - Returns: items to start now; they count as running until `advanced`.
-    mutating func takeDue(now: Double) -> [ItemID] {
-        var running: [Stage: Int] = [:]
-        for entry in entries.values where entry.isRunning { running[Self.stage(entry.state), default: 0] += 1 }
-        var due: [ItemID] = []
-        for id in order {
-            guard var entry = entries[id], !entry.isRunning, entry.notBefore <= now else { continue }
-            let stage = Self.stage(entry.state)
-            if stage == .staging, noRoom != nil { continue }
-            guard running[stage, default: 0] < limit(stage) else { continue }
-            running[stage, default: 0] += 1
-            entry.isRunning = true
-            entries[id] = entry
-            due.append(id)
-        }
-        return due
-    }
-
-    mutating func advanced(_ id: ItemID, _ outcome: ItemPipeline.Outcome, state: ItemState?, now: Double) {
-        guard var entry = entries[id] else { return }
-        entry.isRunning = false
-        if let state, state != entry.state {
-            entry.state = state
-            entry.pollCount = 0
-        }
-        entry.notBefore = now
-        switch outcome {
-        case .later(let delay):
-            entry.notBefore = now + delay
-            if entry.state == .processing { entry.pollCount += 1 }
-        case .noRoom(let failure): noRoom = failure
-        case .moved, .finished, .stopped: break
-        }
-        // Whatever ends may have freed room.
-        if case .finished = outcome { noRoom = nil }
-        guard let state, !state.isFinal else {
-            entries[id] = nil
-            order.removeAll { $0 == id }
-            return
-        }
-        entries[id] = entry
-    }
-
-    private func limit(_ stage: Stage) -> Int {
-        switch stage {
-        case .staging: bounds.stagingMax
-        case .preparing: bounds.preparingMax
-        case .uploading: bounds.uploadingMax
-        case .polling: bounds.pollingMax
-        }
-    }
-
-    private static func stage(_ state: ItemState) -> Stage {
-        switch state {
-        case .picked: .staging
-        case .staged, .preparing: .preparing
-        case .uploading: .uploading
-        case .processing, .ready, .rejected, .failed, .cancelled, .missing: .polling
+            if item.isOver { try await pipeline.release(item.id) }
         }
     }
 }

@@ -99,13 +99,21 @@ extension Staging {
         _ file: FileRow, from source: RawPath, to target: String, stop: StopFlag, progress: (Int) -> Void
     ) throws(Failure) -> FileRow {
         let before = try open(source).facts
-        if try Files.move(source, to: target) {
+        if try isRenamed(source, to: target) {
             var file = try sealed(file, at: target, stop: stop, progress: progress)
             file.sourceSize = before.size
             file.sourceModified = before.modified
             return file
         }
         return try cloneAndCompare(file, from: source, to: target, stop: stop, progress: progress)
+    }
+
+    /// False where only a copy can be made: from another file system, or out of a folder that we may not change.
+    private func isRenamed(_ source: RawPath, to target: String) throws(Failure) -> Bool {
+        do throws(Failure) { return try Files.move(source, to: target) } catch {
+            guard error.code == .readOnly else { throw error }
+            return false
+        }
     }
 
     /// The copy is the only one soon: it is read back from the disk before that.

@@ -69,7 +69,7 @@ struct Staging: Sendable {
 
     /// Removes a staged file of which the catalog says that it may go. Refuses whatever is not inside the staging folder.
     func remove(_ file: FileRow) throws(Failure) {
-        guard file.state == .released else {
+        guard file.state == .released || file.state == .discarded else {
             throw Failure(.internalError, "A file was to leave staging before it was safe.", detail: file.path)
         }
         try remove(below: file.path)

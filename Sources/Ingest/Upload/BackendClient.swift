@@ -35,6 +35,19 @@ struct BackendClient: Sendable {
     }
     func item(_ id: ItemID) async throws(Failure) -> ItemDocument { try await call(.get, "/v1/items/\(id)") }
 
+    /// - Returns: false when the backend does not know it (any more).
+    @discardableResult
+    func remove(_ id: ItemID) async throws(Failure) -> Bool { try await delete("/v1/items/\(id)") }
+    /// - Returns: false when the backend does not know it (any more).
+    func abort(_ id: UploadID) async throws(Failure) -> Bool { try await delete("/v1/uploads/\(id)") }
+    private func delete(_ path: String) async throws(Failure) -> Bool {
+        do throws(Failure) { _ = try await answer(.delete, path, nil) } catch {
+            guard error.code == .notFound || error.code == .gone else { throw error }
+            return false
+        }
+        return true
+    }
+
     /// Whether the backend says that it is well.
     func isReady() async -> Bool { (try? await answer(.get, "/readyz", nil)) != nil }
 

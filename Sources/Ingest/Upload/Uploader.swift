@@ -117,15 +117,20 @@ final class Uploader: Sendable {
     }
 
     private func open(_ parts: [Int], _ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
-        let request = OpenUploadRequest(
-            uploadID: upload.id, itemID: item.id, role: file.role, name: file.name, filename: filename,
-            contentType: file.contentType, sizeBytes: file.bytes, partSize: grid.partSize, sha256: file.sha256,
-            shoot: item.shoot, parts: try await partRequests(parts, grid))
+        let request = Self.openRequest(item, file, upload, partSize: grid.partSize, try await partRequests(parts, grid))
         let session = try await weather.persist { () throws(Failure) in try await client.open(request) }
         return try await opened(session)
     }
 
-    private var filename: String { file.role == .original ? item.name : file.name }
+    /// The same for every repetition but for the parts.
+    static func openRequest(
+        _ item: ItemRow, _ file: FileRow, _ upload: UploadRow, partSize: Int, _ parts: [PartRequest]
+    ) -> OpenUploadRequest {
+        OpenUploadRequest(
+            uploadID: upload.id, itemID: item.id, role: file.role, name: file.name,
+            filename: file.role == .original ? item.name : file.name, contentType: file.contentType,
+            sizeBytes: file.bytes, partSize: partSize, sha256: file.sha256, shoot: item.shoot, parts: parts)
+    }
 
     /// The session is written down before the first byte goes.
     private func opened(_ session: UploadSession) async throws(Failure) -> UploadStateMachine.Event {

@@ -11,13 +11,20 @@ struct Configuration: Sendable, Equatable {
     var token: String?
     /// Read again for each request, so that a renewed token counts at once.
     var tokenFile: String?
+    /// Folders that `rushes run` watches; what is put there is moved away.
+    var inboxes: [String] = []
+    /// Seconds for which a file in an inbox has to stay the same; nil for the default.
+    var inboxQuiet: Int?
 
     /// The keys of the file; the same words as the variables.
     private struct Settings: Decodable {
         var home, server, token: String?
         var tokenFile: String?
+        var inboxes: [String]?
+        var inboxQuiet: Int?
         enum CodingKeys: String, CodingKey {
-            case home, server, token
+            case home, server, token, inboxes
+            case inboxQuiet = "inbox_quiet"
             case tokenFile = "token_file"
         }
     }
@@ -37,7 +44,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -49,6 +56,16 @@ struct Configuration: Sendable, Equatable {
         server = variable("RUSHES_SERVER") ?? settings.server
         token = variable("RUSHES_TOKEN") ?? settings.token
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
+        inboxes = variable("RUSHES_INBOX")?.split(separator: ":").map(String.init) ?? settings.inboxes ?? []
+        inboxQuiet = try Self.quiet(variable("RUSHES_INBOX_QUIET"), settings.inboxQuiet)
+    }
+
+    private static func quiet(_ text: String?, _ setting: Int?) throws(Failure) -> Int? {
+        guard let quiet = text.map({ Int($0) }) ?? setting.map({ Optional($0) }) else { return nil }
+        guard let quiet, (1...3600).contains(quiet) else {
+            throw Failure(.usage, "RUSHES_INBOX_QUIET (inbox_quiet) takes seconds from 1 to 3600.")
+        }
+        return quiet
     }
 
     static func current() throws(Failure) -> Configuration {

@@ -28,7 +28,8 @@ final class ProgressLine: Sendable {
                 let tenth = Int(progress.fraction * 10)
                 guard tenth > state.lastTenth else { return }
                 state.lastTenth = tenth
-                Output.draw("\(label): \(tenth * 10) %, \(progress.frames) frames\n")
+                let frames = progress.frames > 0 ? ", \(progress.frames) frames" : ""
+                Output.draw("\(label): \(tenth * 10) %\(frames)\n")
             }
         }
     }

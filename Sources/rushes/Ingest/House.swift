@@ -11,9 +11,13 @@ struct House: Sendable {
     private let embedded: EmbeddedBackend?
     private let media: MediaJobs
 
-    /// - Parameter server: as `--server` names it; it goes before the settings.
+    /// - Parameters:
+    ///   - server: as `--server` names it; it goes before the settings.
+    ///   - patience: seconds for which nothing at all may get through; nil waits for ever.
+    ///   - startsBackend: false where it is known that none will be asked.
     static func open(
-        _ configuration: Configuration, server: String?, media: MediaJobs
+        _ configuration: Configuration, server: String?, media: MediaJobs, patience: Double? = 120,
+        startsBackend: Bool = true, inboxes: InboxSettings = .none
     ) async throws(Failure) -> House {
         try configuration.makeHome()
         var embedded: EmbeddedBackend?
@@ -22,13 +26,15 @@ struct House: Sendable {
             address = try self.address(named)
         } else {
             let backend = EmbeddedBackend(folder: configuration.backendFolder, media: media)
-            try await backend.start()
+            if startsBackend { try await backend.start() }
             embedded = backend
             address = .socket(path: backend.socket)
         }
-        let settings = IngestSettings(home: configuration.home, server: address, media: .running(media)) {
+        var settings = IngestSettings(home: configuration.home, server: address, media: .running(media)) {
             () throws(Failure) -> String? in try configuration.currentToken()
         }
+        settings.patience = patience
+        settings.inboxes = inboxes
         do throws(Failure) {
             return House(box: try await Box.open(settings), embedded: embedded, media: media)
         } catch {

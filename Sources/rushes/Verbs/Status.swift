@@ -27,25 +27,14 @@ extension Verb {
         guard let box = try await BoxView.open(home: try Configuration.current().home) else {
             throw Failure(.notFound, "Nothing has been taken yet.")
         }
-        let detail = try await box.show(try await item(named: arguments.operands[0], in: box))
+        let detail = try await box.show(
+            try ItemNames.item(arguments.operands[0], among: try await box.items().map(\.item)))
         if arguments.has(.json) {
             try Output.json(detail)
         } else {
             for line in StatusTable.lines(detail) { try Output.line(line) }
         }
         return .done
-    }
-
-    /// An item by its id, or by a beginning that only one has.
-    private static func item(named text: String, in box: BoxView) async throws(Failure) -> ItemID {
-        let matching = try await box.items().map(\.item).filter { $0.rawValue.hasPrefix(text) }
-        guard let first = matching.first else {
-            throw Failure(.notFound, "There is no item “\(text)”: rushes status lists them.")
-        }
-        if matching.count > 1, !matching.contains(where: { $0.rawValue == text }) {
-            throw Failure(.usage, "\(matching.count) items begin with “\(text)”: give more of the id.")
-        }
-        return first
     }
 }
 

@@ -1,0 +1,149 @@
+public import Files
+import SQLite
+public import Vocabulary
+
+/// What came of verifying a card.
+public struct VerifyReport: Sendable {
+    /// In the order of the walk.
+    public internal(set) var files: [VerifiedFile] = []
+    /// False where the backend could not be asked now: what it confirmed earlier counts then.
+    public internal(set) var isBackendAsked = true
+    public var isSafe: Bool { !files.contains { $0.status.blocks } }
+}
+
+/// Hashes a card again and compares it with what is known. Reads only.
+public struct Verification: Sendable {
+    private let catalog: Catalog?
+    private let client: BackendClient?
+
+    /// A card against nothing: nothing has been taken yet.
+    public static let ofNothing = Verification(catalog: nil, client: nil)
+
+    init(catalog: Catalog?, client: BackendClient?) {
+        self.catalog = catalog
+        self.client = client
+    }
+
+    /// - Parameter progress: share of the bytes read.
+    /// - Throws: `source-missing` when one of the paths does not exist.
+    public func run(
+        _ paths: [RawPath], progress: @escaping @Sendable (Double) -> Void
+    ) async throws(Failure) -> VerifyReport {
+        let plan = VerifyPlan(try await catalog?.known() ?? [])
+        let walk = try await FileWork.run { _ throws(Failure) in try PickWalk(paths) }
+        var report = VerifyReport()
+        var backend = Asking(client: client)
+        let total = max(1, walk.files.reduce(0) { $0 + $1.size })
+        var before = 0
+        for file in walk.files {
+            if SystemFiles.isFile(file.path.name) {
+                report.files.append(VerifiedFile(path: file.path, status: .system))
+            } else {
+                let start = before
+                let (sha256, fault) = try await hash(file) { progress(Double(start + $0) / Double(total)) }
+                if let sha256 {
+                    try await backend.ask(plan.items(with: sha256))
+                    report.files.append(
+                        plan.status(of: file.path, bytes: file.size, sha256: sha256, answers: backend.answers))
+                } else {
+                    report.files.append(VerifiedFile(path: file.path, status: .unreadable, words: fault))
+                }
+            }
+            before += file.size
+        }
+        for ignored in walk.ignored {
+            guard let status = ignored.reason.verifyStatus else { continue }
+            report.files.append(VerifiedFile(path: ignored.path, status: status, words: ignored.reason.words))
+        }
+        report.isBackendAsked = backend.isReachable
+        return report
+    }
+
+    /// - Returns: the hash, or why there is none.
+    private func hash(
+        _ file: WalkedFile, progress: @escaping @Sendable (Int) -> Void
+    ) async throws(Failure) -> (SHA256Digest?, String?) {
+        do throws(Failure) {
+            let sha256 = try await FileWork.run { stop throws(Failure) in
+                let opened = try OpenFile.reading(file.path)
+                return try Files.sha256(of: opened) { bytes throws(Failure) in
+                    guard bytes <= file.size else {
+                        throw Failure(.sourceChanged, "It is being written.")
+                    }
+                    progress(bytes)
+                    try stop.check()
+                }
+            }
+            return (sha256, nil)
+        } catch {
+            if error.code == .cancelled { throw error }
+            return (nil, error.message)
+        }
+    }
+
+    /// Each item once, and nothing more after the backend did not answer.
+    private struct Asking {
+        let client: BackendClient?
+        var answers: VerifyPlan.Answers = [:]
+        var isReachable: Bool
+
+        init(client: BackendClient?) {
+            self.client = client
+            isReachable = client != nil
+        }
+
+        mutating func ask(_ items: [ItemID]) async throws(Failure) {
+            for item in items where isReachable && answers[item] == nil {
+                guard let client else { return }
+                do throws(Failure) {
+                    let document = try await client.item(item)
+                    answers[item] = Set(document.uploads.compactMap(\.sha256Recomputed))
+                } catch {
+                    switch error.code {
+                    case .cancelled: throw error
+                    case .notFound, .gone: answers[item] = []
+                    default: isReachable = false
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension IgnoredFile.Reason {
+    /// Nil where there is nothing that could be lost.
+    fileprivate var verifyStatus: VerifyStatus? {
+        switch self {
+        case .systemFile: .system
+        case .sidecarWithoutItem: .notTaken
+        case .tooDeep, .unreadable: .unreadable
+        case .notAFile, .brokenLink: nil
+        }
+    }
+}
+
+extension Catalog {
+    /// Every given file, with what is known of it.
+    func known() async throws(Failure) -> [VerifyPlan.Known] {
+        try await database.rows(
+            """
+            SELECT file.item, file.source, file.sha256, file.bytes, file.state = 'staged',
+                coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0)
+            FROM file JOIN item ON item.id = file.item
+                LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
+            WHERE file.role IN ('original', 'sidecar') AND file.state <> 'discarded' ORDER BY item.rowid
+            """
+        ).map { row throws(Failure) in
+            VerifyPlan.Known(
+                item: try row.required(0, as: ItemID.self), source: row.blob(1).map { RawPath($0) },
+                sha256: row.text(2).flatMap { SHA256Digest(rawValue: $0) }, bytes: row.int(3), isStaged: row.bool(4),
+                isConfirmed: row.bool(5), isNoMedia: row.bool(6))
+        }
+    }
+}
+
+extension Box {
+    public nonisolated var verification: Verification {
+        Verification(catalog: catalog, client: client)
+    }
+}

@@ -1,0 +1,102 @@
+public import Files
+public import Vocabulary
+
+/// How a file on a card stands.
+public enum VerifyStatus: String, Sendable, Codable, CaseIterable {
+    /// The backend has read the same bytes itself.
+    case safe
+    /// The same bytes are here, and not (yet) at the backend.
+    case staged = "only-in-staging"
+    case notTaken = "not-taken"
+    /// The path was taken before, with other bytes.
+    case changed
+    case unreadable
+    /// It was looked at, and there is nothing to show in it.
+    case notMedia = "not-media"
+    case system
+
+    /// Whether formatting the card would lose something.
+    public var blocks: Bool {
+        switch self {
+        case .staged, .notTaken, .changed, .unreadable: true
+        case .safe, .notMedia, .system: false
+        }
+    }
+}
+
+/// One file of a card with its status.
+public struct VerifiedFile: Sendable, Equatable {
+    public var path: RawPath
+    public var status: VerifyStatus
+    /// The item that has its bytes, or had its path.
+    public var item: ItemID?
+    /// A few words more for people, where the status does not say it all.
+    public var words: String?
+}
+
+/// What is known of given files, against which a card is compared. Pure.
+struct VerifyPlan: Sendable {
+    /// A given file of an item.
+    struct Known: Sendable, Equatable {
+        var item: ItemID
+        var source: RawPath?
+        /// Nil as long as it is not in staging.
+        var sha256: SHA256Digest?
+        var bytes: Int?
+        var isStaged = false
+        /// The backend had read the same hash when it was asked last.
+        var isConfirmed = false
+        /// The item was refused for having nothing to show in it.
+        var isNoMedia = false
+    }
+    /// What the backend says now of an item: the hashes that it has read of it.
+    typealias Answers = [ItemID: Set<SHA256Digest>]
+
+    private let byHash: [SHA256Digest: [Known]]
+    private let bySource: [RawPath: [Known]]
+
+    init(_ known: [Known]) {
+        var byHash: [SHA256Digest: [Known]] = [:]
+        var bySource: [RawPath: [Known]] = [:]
+        for file in known {
+            if let sha256 = file.sha256 { byHash[sha256, default: []].append(file) }
+            if let source = file.source { bySource[source, default: []].append(file) }
+        }
+        self.byHash = byHash
+        self.bySource = bySource
+    }
+
+    /// Items that may hold these bytes at the backend: to be asked for.
+    func items(with sha256: SHA256Digest) -> [ItemID] { (byHash[sha256] ?? []).map(\.item) }
+
+    /// - Parameter answers: of the items that the backend could be asked for; it counts more than what was known before.
+    func status(of path: RawPath, bytes: Int, sha256: SHA256Digest, answers: Answers) -> VerifiedFile {
+        func file(_ status: VerifyStatus, _ item: ItemID?, _ words: String? = nil) -> VerifiedFile {
+            VerifiedFile(path: path, status: status, item: item, words: words)
+        }
+        let same = byHash[sha256] ?? []
+        if let safe = same.first(where: { answers[$0.item]?.contains(sha256) ?? $0.isConfirmed }) {
+            return file(.safe, safe.item)
+        }
+        if let staged = same.first(where: \.isStaged) {
+            // What is no media is kept only because it was moved.
+            return staged.isNoMedia ? file(.notMedia, staged.item) : file(.staged, staged.item)
+        }
+        if let refused = same.first(where: \.isNoMedia) { return file(.notMedia, refused.item) }
+        if let lost = same.first(where: { $0.isConfirmed && answers[$0.item] != nil }) {
+            return file(.notTaken, lost.item, "the backend does not have it any more")
+        }
+        if bytes == 0 { return file(.notMedia, nil, "empty") }
+        if let before = (bySource[path] ?? []).last(where: { $0.sha256 != nil && $0.sha256 != sha256 }) {
+            return file(.changed, before.item, Self.difference(bytes, before.bytes))
+        }
+        return file(.notTaken, bySource[path]?.last?.item)
+    }
+
+    private static func difference(_ bytes: Int, _ before: Int?) -> String? {
+        guard let before, before != bytes else { return "other bytes than when it was taken" }
+        return bytes < before
+            ? "\(before - bytes) bytes shorter than when it was taken"
+            : "\(bytes - before) bytes longer than when it was taken"
+    }
+}
