@@ -23,12 +23,15 @@ actor ProcessingLoop {
     private let clock: @Sendable () -> Timestamp
     private let log: @Sendable (String) -> Void
     private let bell: Bell
+    /// Something has happened to an item of this owner.
+    private let tell: @Sendable (Owner) -> Void
     private var lanes: [Task<Void, Never>] = []
 
     init(
         ledger: any Ledger, store: any BlobStore, workFolder: String, media: MediaWork, progress: ProgressBoard,
         settings: Settings,
-        clock: @escaping @Sendable () -> Timestamp, bell: Bell, log: @escaping @Sendable (String) -> Void
+        clock: @escaping @Sendable () -> Timestamp, bell: Bell,
+        tell: @escaping @Sendable (Owner) -> Void, log: @escaping @Sendable (String) -> Void
     ) {
         self.ledger = ledger
         self.store = store
@@ -38,6 +41,7 @@ actor ProcessingLoop {
         self.settings = settings
         self.clock = clock
         self.bell = bell
+        self.tell = tell
         self.log = log
     }
 
@@ -90,6 +94,7 @@ actor ProcessingLoop {
         }
         heartbeat.cancel()
         await heartbeat.value
+        defer { tell(job.item.owner) }
         try await finish(job, result)
         progress.clear(job.item.id)
     }
