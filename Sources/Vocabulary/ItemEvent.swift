@@ -19,6 +19,8 @@ public struct ItemEvent: Codable, Sendable, Hashable {
 
     /// The name of such an event on the wire.
     public static let name = "item"
+    /// Seconds between two signs of life on a stream on which nothing happens.
+    public static let heartbeatInterval = 15.0
     /// Told instead of events that are no longer in the log: everything has to be looked at.
     public static let resetName = "reset"
 }
