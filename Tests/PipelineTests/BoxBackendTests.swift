@@ -1,3 +1,4 @@
+import Backend
 import Curl
 import Digests
 import Files
@@ -14,9 +15,11 @@ struct Stage {
     let scratch: ScratchFolder
     let backend: FakeBackend
 
-    init() async throws {
+    init(
+        clock: @escaping @Sendable () -> Timestamp = Timestamp.system, gate: @escaping @Sendable () async -> Void = {}
+    ) async throws {
         scratch = try ScratchFolder()
-        backend = try await FakeBackend.start(in: scratch.path + "/b")
+        backend = try await FakeBackend.start(in: scratch.path + "/b", clock: clock, gate: gate)
     }
 
     var home: String { scratch.path + "/home" }

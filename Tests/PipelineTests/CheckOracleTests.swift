@@ -76,7 +76,8 @@ import Vocabulary
         Damage(
             invariant: 9, code: "stranger",
             files: { try Files.write([1], to: $0 + "/backend/incoming/letter to mum.txt") }),
-        Damage(invariant: 9, code: "session-unknown", files: { try Files.makeFolder($0 + "/backend/incoming/nobody.1") }
+        Damage(
+            invariant: 9, code: "session-unknown", files: { try Files.makeFolder($0 + "/backend/incoming/nobody.1") }
         ),
         Damage(invariant: 10, code: "part-off-grid", catalog: ["UPDATE part SET bytes = bytes + 1 WHERE number = 1"]),
     ]

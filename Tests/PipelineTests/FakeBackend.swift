@@ -10,16 +10,22 @@ struct FakeBackend: Sendable {
     let folder: String
     let socket: String
 
-    static func start(in folder: String, lifetimes: BackendSettings.Lifetimes = .init()) async throws(Failure)
+    static func start(
+        in folder: String, lifetimes: BackendSettings.Lifetimes = .init(),
+        clock: @escaping @Sendable () -> Timestamp = Timestamp.system, gate: @escaping @Sendable () async -> Void = {}
+    ) async throws(Failure)
         -> FakeBackend
     {
         let socket = folder + "/s"
         try Files.makeFolder(folder)
         let settings = BackendSettings(
             dataFolder: folder + "/data", listen: .unix(path: socket),
-            media: MediaJobs(MediaSettings(workerPath: "/none")), lifetimes: lifetimes)
+            media: MediaJobs(MediaSettings(workerPath: "/none")), lifetimes: lifetimes, clock: clock)
         let media = MediaWork(
-            probe: { path, name throws(Failure) in try FakeMedia.probe(path, name) },
+            probe: { path, name throws(Failure) in
+                await gate()
+                return try FakeMedia.probe(path, name)
+            },
             transcode: { path, _, outputs, folder, _ throws(Failure) in
                 (nil, try made(outputs, folder, path) { $0 == .poster ? .poster : .rendition })
             },

@@ -9,7 +9,7 @@ final class EventStreams: Sendable {
         var streamsMax = 256
         var streamsPerOwnerMax = 128
         /// Seconds.
-        var heartbeat = 15.0
+        var heartbeat = ItemEvent.heartbeatInterval
         /// Seconds between two reads of the log for one stream, however often it is told.
         var readInterval = 0.05
         /// Events that are read and sent at once; with the longest reasons some 64 KiB.

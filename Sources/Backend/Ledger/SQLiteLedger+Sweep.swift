@@ -28,8 +28,14 @@ extension SQLiteLedger {
         try await database.write("ledger.followClock") { database throws(Failure) in
             // Whoever holds a lease renews it by the same clock: none is lost because of the jump.
             try database.run("UPDATE jobs SET lease_until = ?1 WHERE state = 'running'", [SQLValue(leaseUntil)])
-            // Set back, sessions only live longer.
-            guard seconds > 0 else { return }
+            if seconds < 0 {
+                // What was about to run would wait for as long again. Sessions only live longer.
+                try database.run(
+                    "UPDATE jobs SET runnable_at = runnable_at + ?1 WHERE state = 'available'",
+                    [.int(Int((seconds * 1000).rounded()))])
+                return
+            }
+            // What is to run only runs sooner.
             try database.run(
                 "UPDATE uploads SET expires_at = expires_at + ?1 WHERE attached = 0 AND state IN ('open', 'complete')",
                 [.int(Int((seconds * 1000).rounded()))])

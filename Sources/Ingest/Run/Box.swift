@@ -77,7 +77,10 @@ public actor Box {
         let pipeline = ItemPipeline(
             catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
             board: TransferBoard(clock: settings.clock, events: events), settings: settings, retries: retries)
-        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
+        let feed = EventFeed(client: client, clock: settings.clock, random: settings.random)
+        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock, feed: feed)
+        let listening = Task { await feed.run() }
+        defer { listening.cancel() }
         try await runner.run { end.isReached(unfinished: $0) }
     }
 

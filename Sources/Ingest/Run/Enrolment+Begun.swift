@@ -44,11 +44,14 @@ extension Enrolment {
 
     /// The moved items of the named files and folders that the walk cannot have found: those still on their way, and all of those that were
     /// named one by one.
-    func begun(_ named: NamedPaths, shoot: String, besides known: Set<ItemID>) async throws(Failure) -> [EnrolReport.Pick] {
+    func begun(_ named: NamedPaths, shoot: String, besides known: Set<ItemID>) async throws(Failure) -> [EnrolReport
+        .Pick]
+    {
         var picks: [EnrolReport.Pick] = []
         for item in try await catalog.items("is_moved = 1 AND shoot = ?1", [SQLValue(shoot)]) {
             let isNamed = named.taken.contains(item.source)
-            guard !known.contains(item.id), isNamed || !item.state.isFinal && named.all.contains(where: { $0.holds(item.source) })
+            guard !known.contains(item.id),
+                isNamed || !item.state.isFinal && named.all.contains(where: { $0.holds(item.source) })
             else { continue }
             let outcome: EnrolReport.Outcome =
                 switch item.state {
@@ -66,6 +69,7 @@ extension Enrolment {
 extension RawPath {
     /// Whether the path is this one or below it. Both absolute.
     fileprivate func holds(_ path: RawPath) -> Bool {
-        path.bytes == bytes || path.bytes.starts(with: bytes.last == UInt8(ascii: "/") ? bytes : bytes + [UInt8(ascii: "/")])
+        path.bytes == bytes
+            || path.bytes.starts(with: bytes.last == UInt8(ascii: "/") ? bytes : bytes + [UInt8(ascii: "/")])
     }
 }

@@ -112,7 +112,8 @@ struct Recording {
     /// Each block is the old or the new one, and the size may lag behind: a block that was never written reads as zeros.
     private static func torn(_ old: Data, _ new: Data, seed: UInt64) -> Data {
         var random = SeededGenerator(seed: seed)
-        let size = [old.count, new.count, min(new.count, new.count / 2 / blockBytes * blockBytes)]
+        let size =
+            [old.count, new.count, min(new.count, new.count / 2 / blockBytes * blockBytes)]
             .randomElement(using: &random) ?? new.count
         var result = Data(count: size)
         for start in stride(from: 0, to: size, by: blockBytes) {
