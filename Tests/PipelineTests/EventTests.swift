@@ -71,8 +71,10 @@ private struct WatchedTransport: UploadTransport {
 @Suite struct EventTests {
     @Test(.timeLimit(.minutes(1))) func anEventMakesAnItemReadyLongBeforeItsNextLook() async throws {
         let hasLooked = Signal()
-        let stage = try await Stage(gate: { await hasLooked.wait() })
-        try stage.write("a.jpg", "PHOTO", size: 1000)
+        let stage = try await Stage {
+            try await RunningBackend.start(in: $0, clock: Timestamp.system) { await hasLooked.wait() }
+        }
+        try stage.write("a.jpg", .photo, size: 1000)
         let network = WatchedTransport(hasLooked: hasLooked)
         var settings = stage.settings(network)
         // The next look is 15 s away, which take two and a half minutes here.
@@ -98,7 +100,7 @@ private struct WatchedTransport: UploadTransport {
         ])
     func withoutAProperStreamTheBoxAsksAndGetsThere(answer: HTTPResponse) async throws {
         let stage = try await Stage()
-        for index in 0..<3 { try stage.write("\(index).jpg", "PHOTO", size: 1000, seed: index) }
+        for index in 0..<3 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
             request.url.hasSuffix("/v1/events") ? answer : nil
         }
@@ -111,14 +113,14 @@ private struct WatchedTransport: UploadTransport {
     func clocksThatJumpByADayOnBothSidesHoldUpNothing(step: Double) async throws {
         let now = Mutex(Timestamp.system())
         let jumped = Signal()
-        let stage = try await Stage(
-            clock: { now.withLock { $0 } },
-            gate: {
+        let stage = try await Stage {
+            try await RunningBackend.start(in: $0, clock: { now.withLock { $0 } }) {
                 now.withLock { $0 = $0.adding(seconds: step) }
                 jumped.give()
-            })
-        try stage.write("a.mp4", "VIDEO", size: 20 << 20)
-        for index in 0..<3 { try stage.write("\(index).jpg", "PHOTO", size: 1000, seed: index) }
+            }
+        }
+        try stage.write("a.wav", .sound, size: 20 << 20)
+        for index in 0..<3 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
         let network = LossyTransport(HTTPClient(), seed: 3, chance: 0.1, faultsMax: 20)
         var settings = stage.settings(network)
         // Each look at the box's clock finds it on another day.
