@@ -11,6 +11,8 @@ public actor Backend {
     private var lock: FileLock?
     private let server: HTTPServer
     private let loop: ProcessingLoop
+    private let events: EventStreams
+    private var beating: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
 
     private static let sweepSeconds = 60.0
@@ -18,10 +20,11 @@ public actor Backend {
     static let keyName = "signing-key"
     static let lockName = "lock"
 
-    private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop) {
+    private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams) {
         self.lock = lock
         self.server = server
         self.loop = loop
+        self.events = events
         address = server.address
     }
 
@@ -31,7 +34,8 @@ public actor Backend {
     }
 
     static func start(
-        _ settings: BackendSettings, media: MediaWork, processing: ProcessingLoop.Settings = ProcessingLoop.Settings()
+        _ settings: BackendSettings, media: MediaWork, processing: ProcessingLoop.Settings = ProcessingLoop.Settings(),
+        streams: EventStreams.Settings = EventStreams.Settings(), eventLog: EventLogBounds = EventLogBounds()
     ) async throws(Failure) -> Backend {
         let folder = settings.dataFolder
         try Files.makeFolder(folder)
@@ -48,48 +52,72 @@ public actor Backend {
         var processing = processing
         processing.laneCount = settings.jobCount
         processing.keepsLocation = settings.keepsLocation
-        let sweeper = Sweeper(ledger: ledger, store: store, policy: processing.policy, clock: settings.clock)
+        let sweeper = Sweeper(
+            ledger: ledger, store: store, policy: processing.policy, clock: settings.clock, log: eventLog)
         try await sweeper.start()
+        let events = EventStreams(ledger: ledger, settings: streams, log: settings.log)
         let api = API(
             ledger: ledger, store: store, door: store, signer: try URLSigner.open(folder + "/" + keyName),
             completions: Completions(),
-            progress: progress, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
+            progress: progress, events: events, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
             lifetimes: settings.lifetimes,
             log: settings.log, wake: { bell.ring() }, running: running)
         let loop = ProcessingLoop(
             ledger: ledger, store: store, workFolder: store.work, media: media, progress: progress,
             running: running, settings: processing, clock: settings.clock,
             bell: bell,
+            tell: { events.ring($0) },
             log: settings.log)
         let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)
-        let backend = Backend(lock: lock, server: server, loop: loop)
+        let backend = Backend(lock: lock, server: server, loop: loop, events: events)
         await loop.start()
-        await backend.keepHouse(sweeper, bell, idle: processing.idle, log: settings.log)
+        await backend.keepHouse(sweeper, bell, processing, clock: settings.clock, log: settings.log)
         return backend
     }
 
     /// Lets requests under way end, gives running jobs back, and lets go of the folder. May be called more than once.
     public func stop() async {
         housekeeping?.cancel()
+        beating?.cancel()
+        events.stop()
         await server.stop()
         await loop.stop()
         await housekeeping?.value
-        housekeeping = nil
+        await beating?.value
+        (housekeeping, beating) = (nil, nil)
         lock = nil
     }
 
-    private func keepHouse(_ sweeper: Sweeper, _ bell: Bell, idle: Double, log: @escaping @Sendable (String) -> Void) {
+    /// Event streams that are open.
+    nonisolated var streamCount: Int { events.count }
+
+    private func keepHouse(
+        _ sweeper: Sweeper, _ bell: Bell, _ processing: ProcessingLoop.Settings,
+        clock: @escaping @Sendable () -> Timestamp, log: @escaping @Sendable (String) -> Void
+    ) {
+        let events = events
+        beating = Task { await events.keepBeating() }
         housekeeping = Task {
             var sinceSweep = 0.0
+            // This clock stands while the machine sleeps: waking up counts as a jump, and costs no lease either.
+            let start = SuspendingClock.now
+            var watch = ClockWatch(wall: clock(), steady: 0)
             while true {
                 bell.ring()
-                do { try await Task.sleep(for: .seconds(idle)) } catch { return }
-                sinceSweep += idle
+                do { try await Task.sleep(for: .seconds(processing.idle)) } catch { return }
+                sinceSweep += processing.idle
                 do throws(Failure) {
+                    let now = clock()
+                    if let step = watch.look(wall: now, steady: (SuspendingClock.now - start) / .seconds(1)) {
+                        log("the clock was set by \(step) s")
+                        try await sweeper.ledger.followClock(
+                            by: step, leaseUntil: now.adding(seconds: processing.lease))
+                    }
                     try await sweeper.removeDoomed()
                     if sinceSweep >= Self.sweepSeconds {
                         sinceSweep = 0
                         try await sweeper.sweep()
+                        events.ring(nil)
                     }
                 } catch { log("housekeeping: \(error)") }
             }

@@ -6,6 +6,7 @@ struct Sweeper: Sendable {
     let store: any BlobStore
     let policy: RetryPolicy
     let clock: @Sendable () -> Timestamp
+    var log = EventLogBounds()
 
     /// Objects removed in one go; the rest waits for the next sweep.
     private static let removedMax = 1000
@@ -21,6 +22,7 @@ struct Sweeper: Sendable {
 
     func sweep() async throws(Failure) {
         try await ledger.sweep(now: clock(), isRestart: false, policy: policy)
+        try await ledger.trimEvents(log, now: clock())
         try await removeDoomed()
         try await removeLostSessions()
     }

@@ -55,6 +55,9 @@ final class ConnectionThread: Sendable {
                 transfer.isCancelled.store(true, ordering: .relaxed)
                 finish(easy, CURLE_ABORTED_BY_CALLBACK, &active)
             }
+            for (easy, transfer) in active where transfer.checkIdle() {
+                finish(easy, CURLE_OPERATION_TIMEDOUT, &active)
+            }
             var running: Int32 = 0
             curl_multi_perform(multi, &running)
             var left: Int32 = 0

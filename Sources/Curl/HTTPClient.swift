@@ -13,7 +13,19 @@ public final class HTTPClient: Sendable {
     /// - Returns: the answer, whatever its status.
     /// - Throws: `backend-unreachable` when there was none, `cancelled` when the surrounding Swift task was.
     public func send(_ request: HTTPRequest) async throws(Failure) -> HTTPResponse {
-        let transfer = Transfer(request)
+        try await exchange(Transfer(request))
+    }
+
+    /// Sends a request whose answer may come slowly and have no end.
+    /// - Parameter receive: given the head and each piece of an answer with status 200, on the connection's thread: it must not wait. Returns
+    ///   false to hang up, which is no failure. Other answers are collected as always.
+    public func stream(
+        _ request: HTTPRequest, receive: @escaping @Sendable (HTTPResponse, [UInt8]) -> Bool
+    ) async throws(Failure) -> HTTPResponse {
+        try await exchange(Transfer(request, receive: receive))
+    }
+
+    private func exchange(_ transfer: Transfer) async throws(Failure) -> HTTPResponse {
         let result = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 transfer.continuation = continuation

@@ -52,6 +52,8 @@ public struct HTTPLimits: Sendable, Hashable {
     /// A transfer slower than this for `slowSeconds` is given up.
     public var slowBytesPerSecond = 512
     public var slowSeconds = 60
+    /// Seconds without a byte after which an answer that comes piece by piece is given up; it has no lowest speed.
+    public var idleSeconds = 60.0
     /// Bytes of a response's body; a longer one is a failure.
     public var responseBytesMax = 4 << 20
     /// Headers of one response; more is a failure.

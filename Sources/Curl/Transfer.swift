@@ -20,8 +20,14 @@ final class Transfer: @unchecked Sendable {
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
 
-    init(_ request: HTTPRequest) {
+    /// Where the answer is taken piece by piece.
+    private let receive: (@Sendable (HTTPResponse, [UInt8]) -> Bool)?
+    private var hungUp = false
+    private var lastByteAt = ContinuousClock.now
+
+    init(_ request: HTTPRequest, receive: (@Sendable (HTTPResponse, [UInt8]) -> Bool)? = nil) {
         self.request = request
+        self.receive = receive
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
 
@@ -76,8 +82,11 @@ final class Transfer: @unchecked Sendable {
         // Bulk over one HTTP/2 connection took 1.7 times as long as over several of HTTP/1.1 (measured).
         _ = rushes_setopt_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         _ = rushes_setopt_long(easy, CURLOPT_CONNECTTIMEOUT, request.limits.connectSeconds)
-        _ = rushes_setopt_long(easy, CURLOPT_LOW_SPEED_LIMIT, request.limits.slowBytesPerSecond)
-        _ = rushes_setopt_long(easy, CURLOPT_LOW_SPEED_TIME, request.limits.slowSeconds)
+        if receive == nil {
+            _ = rushes_setopt_long(easy, CURLOPT_LOW_SPEED_LIMIT, request.limits.slowBytesPerSecond)
+            _ = rushes_setopt_long(easy, CURLOPT_LOW_SPEED_TIME, request.limits.slowSeconds)
+        }
+        lastByteAt = .now
         // Without this libcurl waits a second for "100 Continue" from servers that do not send it.
         headerList = curl_slist_append(headerList, "Expect:")
         for field in request.headers.fields {
@@ -155,6 +164,12 @@ final class Transfer: @unchecked Sendable {
     }
 
     fileprivate func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
+        lastByteAt = .now
+        if let receive, status == 200 {
+            response.status = 200
+            hungUp = !receive(response, Array(bytes))
+            return hungUp ? 0 : bytes.count
+        }
         guard response.body.count + bytes.count <= request.limits.responseBytesMax else {
             fault = Failure(
                 .backendError, "The backend's answer is longer than it may be.",
@@ -188,15 +203,31 @@ final class Transfer: @unchecked Sendable {
         return isCancelled.load(ordering: .relaxed) ? 1 : 0
     }
 
+    private var status: Int {
+        var status = 0
+        if let easy { _ = rushes_getinfo_long(easy, CURLINFO_RESPONSE_CODE, &status) }
+        return status
+    }
+
+    /// Of an answer that comes piece by piece: nothing has come for too long.
+    func checkIdle() -> Bool {
+        guard receive != nil, ContinuousClock.now - lastByteAt > .seconds(request.limits.idleSeconds) else {
+            return false
+        }
+        fault = Failure(
+            .backendUnreachable, "The backend has stopped answering.",
+            detail: "no byte for \(request.limits.idleSeconds) s")
+        return true
+    }
+
     // MARK: The end
 
     /// - Parameter code: libcurl's verdict.
     func outcome(_ code: CURLcode) -> Result<HTTPResponse, Failure> {
         if isCancelled.load(ordering: .relaxed) { return .failure(Failure(.cancelled, "Stopped.")) }
+        if hungUp { return .success(response) }
         if let fault { return .failure(fault) }
-        if code == CURLE_OK, let easy {
-            var status = 0
-            _ = rushes_getinfo_long(easy, CURLINFO_RESPONSE_CODE, &status)
+        if code == CURLE_OK {
             response.status = status
             return .success(response)
         }

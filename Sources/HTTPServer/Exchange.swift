@@ -12,6 +12,7 @@ final class Exchange: @unchecked Sendable {
     private var failure: Failure?
     private var failureStatus: Int?
     private var isDispatched = false
+    private var hasEnded = false
     private let answer = Mutex<HTTPResponse?>(nil)
 
     /// A refused body up to so many bytes is read and dropped: a client that is still sending when the connection closes would lose the answer.
@@ -36,7 +37,8 @@ final class Exchange: @unchecked Sendable {
         guard let failure else { return .YES }
         let isWaiting = request.headers["expect"] != nil
         let isLong = (request.contentLength ?? 0) > Self.drainedBytesMax
-        return isWaiting || isLong ? send(.problem(failure, status: failureStatus), to: connection, for: request) : .YES
+        return isWaiting || isLong
+            ? send(.problem(failure, status: failureStatus), to: connection, for: request, core) : .YES
     }
 
     /// A piece of the body.
@@ -58,13 +60,17 @@ final class Exchange: @unchecked Sendable {
 
     /// The body is in, or the handler has come back.
     func proceed() -> MHD_Result {
-        if let response = answer.withLock({ $0.take() }) { return send(response, to: connection, for: request) }
+        if let response = answer.withLock({ $0.take() }) {
+            // A stream has no end to wait for when the server stops.
+            if case .stream = response.body { end() }
+            return send(response, to: connection, for: request, core)
+        }
         if isDispatched { return .YES }
-        if let failure { return send(.problem(failure, status: failureStatus), to: connection, for: request) }
+        if let failure { return send(.problem(failure, status: failureStatus), to: connection, for: request, core) }
         guard core.begin() else {
             return send(
                 .problem(Failure(.busy, "The server is stopping: try again."), retryAfter: 1), to: connection,
-                for: request)
+                for: request, core)
         }
         isDispatched = true
         let body: ReceivedBody =
@@ -81,7 +87,11 @@ final class Exchange: @unchecked Sendable {
     }
 
     /// The answer has gone out, or the connection is lost.
-    func end() { if isDispatched { core.ended() } }
+    func end() {
+        guard isDispatched, !hasEnded else { return }
+        hasEnded = true
+        core.ended()
+    }
 
     private static func tooLarge(_ bytesMax: Int) -> Failure {
         Failure(.bodyTooLarge, "The request is larger than \(bytesMax) bytes.")

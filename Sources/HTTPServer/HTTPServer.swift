@@ -95,12 +95,34 @@ final class ServerCore: Sendable {
         var suspended = 0
     }
     private let counts = Mutex(Counts())
+    private struct Streams {
+        var isStopping = false
+        var open: [ObjectIdentifier: BodyStream] = [:]
+    }
+    private let streams = Mutex(Streams())
 
     init(handler: any HTTPHandler) { self.handler = handler }
 
     var activeCount: Int { counts.withLock { $0.active } }
     var suspendedCount: Int { counts.withLock { $0.suspended } }
-    func refuseNew() { counts.withLock { $0.isStopping = true } }
+    func refuseNew() {
+        counts.withLock { $0.isStopping = true }
+        let open = streams.withLock { streams in
+            streams.isStopping = true
+            return Array(streams.open.values)
+        }
+        for stream in open { stream.end() }
+    }
+
+    /// False when the server is stopping.
+    func began(_ stream: BodyStream) -> Bool {
+        streams.withLock { streams in
+            guard !streams.isStopping else { return false }
+            streams.open[ObjectIdentifier(stream)] = stream
+            return true
+        }
+    }
+    func over(_ stream: BodyStream) { streams.withLock { $0.open[ObjectIdentifier(stream)] = nil } }
 
     /// False when the server is stopping: nothing may be suspended any more.
     func begin() -> Bool {

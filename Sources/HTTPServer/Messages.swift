@@ -57,6 +57,7 @@ public struct HTTPResponse: Sendable {
     public enum Body: Sendable {
         case bytes([UInt8])
         case file(FileBody)
+        case stream(BodyStream)
     }
     public var status: Int
     public var headers: [(name: String, value: String)]

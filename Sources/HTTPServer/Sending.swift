@@ -3,10 +3,16 @@ import Glibc
 import Vocabulary
 
 /// Hands a response to the library.
-func send(_ response: HTTPResponse, to connection: OpaquePointer, for request: HTTPRequest) -> MHD_Result {
+func send(
+    _ response: HTTPResponse, to connection: OpaquePointer, for request: HTTPRequest, _ core: ServerCore
+) -> MHD_Result {
     switch response.body {
     case .bytes(let bytes): sendBytes(bytes, response, connection)
     case .file(let file): sendFile(file, response, connection, request)
+    case .stream(let stream):
+        queue(
+            makeStreamResponse(stream, core, connection), status: response.status, headers: response.headers, connection
+        )
     }
 }
 
@@ -25,8 +31,9 @@ private func sendFile(
     var status = stat()
     guard descriptor >= 0, fstat(descriptor, &status) == 0 else {
         if descriptor >= 0 { close(descriptor) }
-        return send(
-            .problem(Failure(.gone, "These bytes are not there any more."), status: 410), to: connection, for: request)
+        let problem = HTTPResponse.problem(Failure(.gone, "These bytes are not there any more."), status: 410)
+        if case .bytes(let bytes) = problem.body { return sendBytes(bytes, problem, connection) }
+        return .NO
     }
     let size = Int(status.st_size)
     var headers = response.headers

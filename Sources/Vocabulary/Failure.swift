@@ -7,6 +7,8 @@ public struct Failure: Error, Codable, Sendable, Hashable, CustomStringConvertib
     public var remedy: Remedy
     /// For operators: the failed call, the library's last words, numbers.
     public var detail: String?
+    /// Seconds, where whoever refused said when to come back.
+    public var retryAfter: Double?
 
     public init(_ code: FailureCode, _ message: String, remedy: Remedy? = nil, detail: String? = nil) {
         self.code = code

@@ -38,7 +38,8 @@ final class TestBackend: Sendable {
     init(
         scratch: ScratchFolder? = nil, media: MediaWork = .photos, policy: RetryPolicy = RetryPolicy(firstDelay: 0),
         listen: ListenAddress? = nil, lifetimes: BackendSettings.Lifetimes = BackendSettings.Lifetimes(),
-        idleTimeout: Int = 75
+        idleTimeout: Int = 75, streams: EventStreams.Settings = EventStreams.Settings(),
+        eventLog: EventLogBounds = EventLogBounds()
     ) async throws {
         let folder = try scratch ?? ScratchFolder()
         self.scratch = folder
@@ -49,7 +50,8 @@ final class TestBackend: Sendable {
         var processing = ProcessingLoop.Settings()
         processing.policy = policy
         processing.idle = 0.02
-        backend = try await Backend.start(settings, media: media, processing: processing)
+        backend = try await Backend.start(
+            settings, media: media, processing: processing, streams: streams, eventLog: eventLog)
         client = TestClient(address: backend.address)
     }
 }

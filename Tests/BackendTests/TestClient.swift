@@ -108,7 +108,7 @@ struct TestClient: Sendable {
         }
     }
 
-    private static func connected(_ address: ListenAddress) throws -> Int32 {
+    static func connected(_ address: ListenAddress) throws -> Int32 {
         switch address {
         case .unix(let path):
             let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)

@@ -36,6 +36,7 @@ public final class LossyTransport: UploadTransport {
 
     private struct State {
         var random: BoxRandom
+        var streamRandom: BoxRandom
         var exchanges: [Exchange] = []
         var faultsLeft: Int
     }
@@ -55,7 +56,7 @@ public final class LossyTransport: UploadTransport {
         self.wrapped = wrapped
         self.chance = chance
         self.intercept = intercept
-        state = Mutex(State(random: .seeded(seed), faultsLeft: faultsMax))
+        state = Mutex(State(random: .seeded(seed), streamRandom: .seeded(~seed), faultsLeft: faultsMax))
     }
 
     public var exchanges: [Exchange] { state.withLock { $0.exchanges } }
@@ -72,6 +73,26 @@ public final class LossyTransport: UploadTransport {
         let answer = try await meet(fate, request)
         heard = answer
         return answer
+    }
+
+    /// Streams break off, or are answered by something else; they are not among the exchanges, which are those that change something.
+    public func stream(
+        _ request: HTTPRequest, receive: @escaping @Sendable (HTTPResponse, [UInt8]) -> Bool
+    ) async throws(Failure) -> HTTPResponse {
+        if let answer = await intercept(request) {
+            if answer.status == 200 { _ = receive(answer, answer.body) }
+            return answer
+        }
+        switch drawStreamFate() {
+        case .pass, .delayed, .duplicated: return try await wrapped.stream(request, receive: receive)
+        case .dropped, .answerLost: throw Self.silence
+        case .serverError: return HTTPResponse(status: 500)
+        case .busy: return HTTPResponse(status: 503)
+        case .cut:
+            return try await wrapped.stream(request) {
+                _ = receive($0, Array($1.prefix($1.count / 2))); return false
+            }
+        }
     }
 
     private func meet(_ fate: Fate, _ request: HTTPRequest) async throws(Failure) -> HTTPResponse {
@@ -100,6 +121,16 @@ public final class LossyTransport: UploadTransport {
             guard state.faultsLeft > 0, Double.random(in: 0..<1, using: &state.random) < chance else { return .pass }
             state.faultsLeft -= 1
             return Fate.allCases.dropFirst().randomElement(using: &state.random) ?? .dropped
+        }
+    }
+
+    /// From a sequence of its own: when a stream is opened must not change what requests meet.
+    private func drawStreamFate() -> Fate {
+        state.withLock { state in
+            guard state.faultsLeft > 0, Double.random(in: 0..<1, using: &state.streamRandom) < chance else {
+                return .pass
+            }
+            return Fate.allCases.dropFirst().randomElement(using: &state.streamRandom) ?? .dropped
         }
     }
 

@@ -14,9 +14,10 @@ struct Stage {
     let scratch: ScratchFolder
     let backend: RunningBackend
 
-    init() async throws {
+    /// - Parameter start: the backend below a folder.
+    init(start: (String) async throws -> RunningBackend = { try await RunningBackend.start(in: $0) }) async throws {
         scratch = try ScratchFolder()
-        backend = try await RunningBackend.start(in: scratch.path + "/b")
+        backend = try await start(scratch.path + "/b")
     }
 
     var home: String { scratch.path + "/home" }

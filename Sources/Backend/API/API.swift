@@ -14,6 +14,7 @@ struct API: HTTPHandler {
     let signer: URLSigner
     let completions: Completions
     let progress: ProgressBoard
+    let events: EventStreams
     let disk: DiskQueue
     let clock: @Sendable () -> Timestamp
     let lifetimes: BackendSettings.Lifetimes
@@ -63,7 +64,9 @@ struct API: HTTPHandler {
                 let owner = route.needsOwner ? try await owner(of: request) : Owner.local
                 var bytes: [UInt8] = []
                 if case .bytes(let collected) = body { bytes = collected }
-                return try await answer(route, request, Data(bytes), owner)
+                let response = try await answer(route, request, Data(bytes), owner)
+                if request.method != "GET" { events.ring(owner) }
+                return response
             }
         } catch {
             if (error.code.row?.status ?? 500) >= 500 { log("\(request.method) \(request.path): \(error)") }
@@ -87,6 +90,7 @@ struct API: HTTPHandler {
         case .removeItem(let id): try await removeItem(id, owner)
         case .items: try await listItems(request.query, owner)
         case .playback(let id): try await playback(id, owner)
+        case .events: try await openEvents(request, owner)
         case .media(let key): try await media(key, request.query)
         case .storageEvent:
             // Only a hint: whoever sends it is not believed, the ledger and the store are looked at.
@@ -97,6 +101,13 @@ struct API: HTTPHandler {
         case .metrics: try await metrics()
         case .putPart: preconditionFailure("parts are stored before a route is answered")
         }
+    }
+
+    /// The header is the browser's way; tools may find a query easier.
+    private func openEvents(_ request: HTTPRequest, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+        try await events.open(
+            owner: owner, shoot: request.query["shoot"],
+            last: request.headers["last-event-id"] ?? request.query["last_event_id"])
     }
 
     private func hinted() -> HTTPResponse {

@@ -16,6 +16,7 @@ enum Route: Sendable, Hashable {
     case items
     case playback(ItemID)
     case media(BlobKey)
+    case events
     case storageEvent
     case health, readiness, metrics
 
@@ -48,6 +49,7 @@ enum Route: Sendable, Hashable {
             switch words[1] {
             case "uploads": return [("POST", .openUpload)]
             case "items": return [("GET", .items)]
+            case "events": return [("GET", .events)]
             case "storage-events": return [("POST", .storageEvent)]
             default: return []
             }

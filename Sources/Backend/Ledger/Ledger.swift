@@ -40,6 +40,8 @@ protocol Ledger: Sendable {
     func items(owner: Owner, shoot: String?, after: ItemID?, limit: Int) async throws(Failure) -> [ItemRow]
     /// Leaves a tombstone. Repeatable. - Returns: false when there is no such item.
     func remove(_ id: ItemID, owner: Owner, now: Timestamp) async throws(Failure) -> Bool
+    func eventSpan(owner: Owner) async throws(Failure) -> EventSpan
+    /// In order.
     func events(owner: Owner, after number: Int, limit: Int) async throws(Failure) -> [EventRow]
 
     // MARK: Jobs
@@ -66,6 +68,11 @@ protocol Ledger: Sendable {
 
     // MARK: Housekeeping
 
+    /// The system's clock was set: leases are given anew, and what was to end after so long still does.
+    /// - Parameter seconds: forward; negative where it was set back.
+    func followClock(by seconds: Double, leaseUntil: Timestamp) async throws(Failure)
+    /// The oldest events of each owner's log go.
+    func trimEvents(_ bounds: EventLogBounds, now: Timestamp) async throws(Failure)
     /// Leases that ran out become runnable again or end, sessions that ran out expire.
     /// - Parameter isRestart: no worker of this ledger is running, so all leases are lost.
     func sweep(now: Timestamp, isRestart: Bool, policy: RetryPolicy) async throws(Failure)

@@ -137,6 +137,26 @@ struct EventRow: Sendable, Hashable {
     var reason: Reason?
 }
 
+/// What an owner's log of events holds.
+struct EventSpan: Sendable, Hashable {
+    /// The number of the last event that was removed; 0 when none was.
+    var trimmedTo: Int
+    /// The number of the newest event; 0 when there was none.
+    var last: Int
+}
+
+/// How much of each owner's log is kept.
+struct EventLogBounds: Sendable, Hashable {
+    /// Events; older ones go.
+    var keptMax = 50_000
+    /// Seconds after which events go, but for the newest `keptMin`: a client that was away for longer looks at everything anyway.
+    var age = 7 * 24 * 3600.0
+    /// With a clock that has jumped, age alone must not empty the log. At least 1: the newest event carries the numbering on.
+    var keptMin = 1000
+    /// Events that one sweep removes at most of one owner.
+    var sweptMax = 10_000
+}
+
 struct TokenRow: Sendable, Hashable {
     var owner: Owner
     /// Nil: all shoots.

@@ -94,12 +94,19 @@ private struct RowCheck: Sendable {
                 """),
         RowCheck(
             code: "event-gap", invariant: 8, message: "The events of an owner are not numbered without gaps.",
-            sql: "SELECT owner FROM events GROUP BY owner HAVING MIN(number) <> 1 OR MAX(number) <> COUNT(*)"),
+            sql: """
+                SELECT e.owner FROM events e LEFT JOIN event_trims t ON t.owner = e.owner GROUP BY e.owner
+                HAVING MIN(e.number) <> COALESCE(t.trimmed_to, 0) + 1
+                    OR MAX(e.number) <> COALESCE(t.trimmed_to, 0) + COUNT(*)
+                UNION SELECT owner FROM event_trims WHERE owner NOT IN (SELECT owner FROM events)
+                """),
         RowCheck(
             code: "event-missing", invariant: 8, message: "The last event of an item does not tell its state.",
             sql: """
-                SELECT i.id FROM items i WHERE i.state <> 'awaiting' AND i.state IS NOT
-                    (SELECT e.state FROM events e WHERE e.owner = i.owner AND e.item = i.id ORDER BY e.number DESC LIMIT 1)
+                SELECT i.id FROM items i WHERE i.state <> 'awaiting' AND i.state IS NOT COALESCE(
+                    (SELECT e.state FROM events e WHERE e.owner = i.owner AND e.item = i.id ORDER BY e.number DESC LIMIT 1),
+                    -- It may be among those that were trimmed.
+                    (SELECT i.state FROM event_trims t WHERE t.owner = i.owner))
                 """),
     ]
 }

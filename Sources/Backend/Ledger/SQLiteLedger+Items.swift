@@ -60,23 +60,6 @@ extension SQLiteLedger {
             return true
         }
     }
-
-    func events(owner: Owner, after number: Int, limit: Int) async throws(Failure) -> [EventRow] {
-        let rows = try await database.rows(
-            """
-            SELECT number, item, shoot, generation, state, reason_code, reason_message FROM events
-            WHERE owner = ?1 AND number > ?2 ORDER BY number
-            """, [SQLValue(owner), .int(number)], limit: limit)
-        var events: [EventRow] = []
-        for row in rows {
-            events.append(
-                EventRow(
-                    number: try row.required(0, SQLRow.int), item: try row.required(1, as: ItemID.self),
-                    shoot: try row.required(2, SQLRow.text), generation: try row.required(3, SQLRow.int),
-                    state: try row.required(4, as: BackendItemState.self), reason: row.reason(5)))
-        }
-        return events
-    }
 }
 
 extension Database {

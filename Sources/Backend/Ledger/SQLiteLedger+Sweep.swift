@@ -7,6 +7,10 @@ extension SQLiteLedger {
 
     func sweep(now: Timestamp, isRestart: Bool, policy: RetryPolicy) async throws(Failure) {
         try await database.write("ledger.sweep") { database throws(Failure) in
+            // No wait is longer than the policy's longest; one that seems so was written before the clock was set back.
+            try database.run(
+                "UPDATE jobs SET runnable_at = ?1 WHERE state = 'available' AND runnable_at > ?2",
+                [SQLValue(now), SQLValue(now.adding(seconds: max(policy.delayMax, policy.machineDelay)))])
             try database.endLostLeases(now: now, isRestart: isRestart, policy: policy, limit: Self.sweptMax)
             // A damaged upload that is attached waits for its bytes without a time limit: the item says so.
             for row in try database.rows(
@@ -17,6 +21,24 @@ extension SQLiteLedger {
             {
                 try database.end(try UploadRow(row), as: .expired)
             }
+        }
+    }
+
+    func followClock(by seconds: Double, leaseUntil: Timestamp) async throws(Failure) {
+        try await database.write("ledger.followClock") { database throws(Failure) in
+            // Whoever holds a lease renews it by the same clock: none is lost because of the jump.
+            try database.run("UPDATE jobs SET lease_until = ?1 WHERE state = 'running'", [SQLValue(leaseUntil)])
+            if seconds < 0 {
+                // What was about to run would wait for as long again. Sessions only live longer.
+                try database.run(
+                    "UPDATE jobs SET runnable_at = runnable_at + ?1 WHERE state = 'available'",
+                    [.int(Int((seconds * 1000).rounded()))])
+                return
+            }
+            // What is to run only runs sooner.
+            try database.run(
+                "UPDATE uploads SET expires_at = expires_at + ?1 WHERE attached = 0 AND state IN ('open', 'complete')",
+                [.int(Int((seconds * 1000).rounded()))])
         }
     }
 

@@ -66,6 +66,10 @@ enum SQLiteSchema {
             sha256 TEXT PRIMARY KEY, owner TEXT NOT NULL, shoot TEXT, created_at INTEGER NOT NULL, expires_at INTEGER,
             revoked_at INTEGER
         ) STRICT, WITHOUT ROWID;
+        """,
         """
+        -- What was removed from the beginning of an owner's log, so that a gap can be told from a trimmed beginning.
+        CREATE TABLE event_trims(owner TEXT PRIMARY KEY, trimmed_to INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+        """,
     ]
 }

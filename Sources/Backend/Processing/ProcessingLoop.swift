@@ -24,12 +24,14 @@ actor ProcessingLoop {
     private let clock: @Sendable () -> Timestamp
     private let log: @Sendable (String) -> Void
     private let bell: Bell
+    /// Something has happened to an item of this owner.
+    private let tell: @Sendable (Owner) -> Void
     private var lanes: [Task<Void, Never>] = []
 
     init(
         ledger: any Ledger, store: any BlobStore, workFolder: String, media: MediaWork, progress: ProgressBoard,
-        running: RunningJobs, settings: Settings,
-        clock: @escaping @Sendable () -> Timestamp, bell: Bell, log: @escaping @Sendable (String) -> Void
+        running: RunningJobs, settings: Settings, clock: @escaping @Sendable () -> Timestamp, bell: Bell,
+        tell: @escaping @Sendable (Owner) -> Void, log: @escaping @Sendable (String) -> Void
     ) {
         self.ledger = ledger
         self.store = store
@@ -40,6 +42,7 @@ actor ProcessingLoop {
         self.settings = settings
         self.clock = clock
         self.bell = bell
+        self.tell = tell
         self.log = log
     }
 
@@ -95,6 +98,7 @@ actor ProcessingLoop {
         heartbeat.cancel()
         await heartbeat.value
         running.end(job.item.id, epoch: job.epoch)
+        defer { tell(job.item.owner) }
         try await finish(job, result)
         progress.clear(job.item.id)
     }

@@ -67,8 +67,11 @@ public actor Box {
     private func work(until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void) async throws(Failure) {
         let presence = InboxPresence(settings.inboxes.folders)
         let (pipeline, _) = pipeline(presence, events)
-        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock)
+        let feed = EventFeed(client: client, clock: settings.clock, random: settings.random)
+        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock, feed: feed)
         let inboxes = try await watchInboxes(presence, events)
+        let listening = Task { await feed.run() }
+        defer { listening.cancel() }
         do throws(Failure) {
             try await runner.run { end.isReached(unfinished: $0) }
             await stop(inboxes)

@@ -56,17 +56,24 @@ public struct IngestBounds: Sendable, Hashable {
 public struct BoxClock: Sendable {
     /// Milliseconds since 1970.
     public var now: @Sendable () -> Int64
-    /// Seconds since some moment; goes on evenly whatever is done to the wall clock.
-    public var uptime: @Sendable () -> Double = { Double(DispatchTime.now().uptimeNanoseconds) / 1e9 }
+    /// Seconds on a clock that nobody sets: for how long something takes.
+    public var steady: @Sendable () -> Double
     /// Seconds; returns early when the surrounding Swift task is cancelled.
     public var sleep: @Sendable (Double) async -> Void
 
-    public init(now: @escaping @Sendable () -> Int64, sleep: @escaping @Sendable (Double) async -> Void) {
+    public init(
+        now: @escaping @Sendable () -> Int64, steady: @escaping @Sendable () -> Double = systemSteady,
+        sleep: @escaping @Sendable (Double) async -> Void
+    ) {
         self.now = now
+        self.steady = steady
         self.sleep = sleep
     }
 
-    var seconds: Double { uptime() }
+    var seconds: Double { steady() }
+
+    private static let origin = ContinuousClock.now
+    public static let systemSteady: @Sendable () -> Double = { (ContinuousClock.now - origin) / .seconds(1) }
 
     public static let system = BoxClock(
         now: { Int64(Date().timeIntervalSince1970 * 1000) },

@@ -251,7 +251,9 @@ extension ItemPipeline {
         switch verdict {
         case .wait:
             var random = settings.random
-            return .later(PollPolicy().delay(count: count + 1, using: &random))
+            let delay = PollPolicy().delay(count: count + 1, using: &random)
+            // Where the state is final already, only the hashes are missing: no event will tell of them.
+            return document.state == .processing || document.state == .awaiting ? .watched(delay) : .later(delay)
         case .sendAgain(let ids):
             guard item.attempts + 1 < retries.attemptMax else {
                 throw Failure(

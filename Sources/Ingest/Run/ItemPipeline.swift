@@ -20,6 +20,8 @@ struct ItemPipeline: Sendable {
         case moved
         /// Nothing to do for so many seconds.
         case later(Double)
+        /// The backend is at work on it: look again after so many seconds, unless an event tells when.
+        case watched(Double)
         /// The item is at its end.
         case finished
         /// There is no room for it at present.

@@ -7,6 +7,7 @@ struct Runner: Sendable {
     let pipeline: ItemPipeline
     let bounds: IngestBounds
     let clock: BoxClock
+    let feed: EventFeed
 
     /// Seconds that the loop sleeps at most while something may become due, and between two looks at what other processes have enrolled and
     /// what people want.
@@ -33,6 +34,7 @@ struct Runner: Sendable {
                 if failure == nil, Task.isCancelled { failure = Failure(.cancelled, "Stopped.") }
                 if failure != nil { break }
                 if isDone(queue.unfinished) { break }
+                queue.heard(feed.take(isWanted: queue.awaitsBackend), now: clock.seconds)
                 for id in queue.takeDue(now: clock.seconds) {
                     let polls = queue.pollCount(id)
                     let work = Task { await pipeline.advance(id, pollCount: polls) }

@@ -19,6 +19,9 @@ actor Weather {
     /// Refusals that only a person can end are asked for so often, in case a token is being renewed.
     static let personFaultMax = 3
 
+    /// Seconds that a server may ask to wait at most.
+    static let retryAfterMax = 60.0
+
     init(
         clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
         isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) async -> Void
@@ -89,7 +92,8 @@ actor Weather {
             throw failure
         }
         var random = random
-        return policy.delay(faults: faults, using: &random)
+        // Who refuses may know better when to come back.
+        return max(policy.delay(faults: faults, using: &random), min(failure.retryAfter ?? 0, Self.retryAfterMax))
     }
 
     /// The run ends with this.

@@ -17,13 +17,22 @@ struct WorkQueue: Sendable {
         var pollCount = 0
         /// What is being done for it.
         var running: Stage?
+        /// An event came while it was being looked at.
+        var isHinted = false
+        var lookedAt = -Double.infinity
     }
+    /// Seconds between two looks at an item while events would tell of it: they are hints, and one may get lost.
+    static let watchInterval = 15.0
+    /// Seconds between two looks at an item, whatever events say.
+    static let hintSpacing = 0.2
 
     private let bounds: IngestBounds
     private var order: [ItemID] = []
     private var entries: [ItemID: Entry] = [:]
     /// Set while the disk has no room for the next item.
     private var noRoom: Failure?
+    /// Events come.
+    private var isLive = false
 
     init(bounds: IngestBounds) { self.bounds = bounds }
 
@@ -34,6 +43,8 @@ struct WorkQueue: Sendable {
             return Item(id: id, state: entry.state, intent: entry.intent)
         }
     }
+    /// Whether the backend is, or soon will be, at work on an item.
+    var awaitsBackend: Bool { entries.values.contains { $0.state == .uploading || $0.state == .processing } }
     func pollCount(_ id: ItemID) -> Int { entries[id]?.pollCount ?? 0 }
 
     /// Items that are worked on although somebody has paused or cancelled them.
@@ -72,6 +83,23 @@ struct WorkQueue: Sendable {
         order = items.map(\.id) + order.filter { !known.contains($0) && entries[$0] != nil }
     }
 
+    /// An event only makes that an item is looked at sooner; what is so, the backend says when it is asked.
+    mutating func heard(_ news: EventFeed.News, now: Double) {
+        let hasGoneQuiet = isLive && !news.isLive
+        isLive = news.isLive
+        for id in news.everything ? order : order.filter(news.items.contains) {
+            guard var entry = entries[id], entry.state == .processing else { continue }
+            entry.isHinted = entry.running != nil
+            entry.notBefore = min(entry.notBefore, max(now, entry.lookedAt + Self.hintSpacing))
+            entries[id] = entry
+        }
+        guard hasGoneQuiet else { return }
+        for id in order where entries[id]?.state == .processing {
+            guard let planned = entries[id]?.notBefore else { continue }
+            entries[id]?.notBefore = min(planned, now + PollPolicy().delayMax)
+        }
+    }
+
     /// - Returns: items to start now; they count as running until `advanced`.
     mutating func takeDue(now: Double) -> [ItemID] {
         var running: [Stage: Int] = [:]
@@ -106,9 +134,15 @@ struct WorkQueue: Sendable {
         case .later(let delay):
             entry.notBefore = now + delay
             if entry.state == .processing { entry.pollCount += 1 }
+        case .watched(let delay):
+            entry.notBefore = now + (isLive ? max(delay, Self.watchInterval) : delay)
+            entry.lookedAt = now
+            if entry.isHinted { entry.notBefore = now + Self.hintSpacing }
+            entry.pollCount += 1
         case .noRoom(let failure): noRoom = failure
         case .moved, .finished, .stopped: break
         }
+        entry.isHinted = false
         // Whatever ends may have freed room.
         if case .finished = outcome { noRoom = nil }
         guard item != nil else {

@@ -48,6 +48,21 @@ struct BackendClient: Sendable {
         return true
     }
 
+    /// Events of all this owner's items, until the backend or `receive` ends it.
+    /// - Parameter last: the id of the last thing that was heard.
+    /// - Returns: the answer, whatever its status.
+    func events(
+        after last: String?, receive: @escaping @Sendable (HTTPResponse, [UInt8]) -> Bool
+    ) async throws(Failure) -> HTTPResponse {
+        var request = HTTPRequest(.get, "", headers: ["Accept": "text/event-stream", "Cache-Control": "no-store"])
+        resolve(&request, path: "/v1/events")
+        if let last { request.headers["Last-Event-ID"] = last }
+        if let token = try token() { request.headers["Authorization"] = "Bearer \(token)" }
+        // Two heartbeats and some patience.
+        request.limits.idleSeconds = 2 * ItemEvent.heartbeatInterval + 10
+        return try await transport.stream(request, receive: receive)
+    }
+
     /// Whether the backend says that it is well.
     func isReady() async -> Bool { (try? await answer(.get, "/readyz", nil)) != nil }
 
@@ -115,7 +130,18 @@ struct BackendClient: Sendable {
         String(decoding: response.body.prefix(512), as: UTF8.self).contains("<Error>")
     }
 
+    /// Seconds. Dates (RFC 9110, section 10.2.3) are not read: they would make the wait a matter of whose clock is right.
+    static func retryAfter(_ response: HTTPResponse) -> Double? {
+        response.headers["Retry-After"].flatMap { UInt32($0) }.map(Double.init)
+    }
+
     static func failure(_ response: HTTPResponse, isPart: Bool) -> Failure {
+        var failure = failureWithoutTime(response, isPart: isPart)
+        failure.retryAfter = retryAfter(response)
+        return failure
+    }
+
+    private static func failureWithoutTime(_ response: HTTPResponse, isPart: Bool) -> Failure {
         let words = String(decoding: response.body.prefix(512), as: UTF8.self)
         let detail = "HTTP \(response.status) \(words)"
         if let problem = try? JSON.decode(Problem.self, from: Data(response.body)) {
