@@ -4,15 +4,16 @@ SWIFT ?= swift
 PREFIX ?= /usr/local
 MINUTES ?= 1
 SEED ?= 1
+COUNT ?= 2000
 # The Swift libraries go into the programs, so that they start quickly and run without the toolchain.
 RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench soak install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue soak install clean
 
 help: ## list the tasks
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## /  make \1|/' | column -t -s '|'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1|/' | column -t -s '|'
 
 deps: ## install the Debian packages of packages.txt that are missing
 	@scripts/install-packages packages.txt
@@ -35,6 +36,9 @@ check: toolchain ## the style alone
 
 bench: build ## time Rushes beside its peers: Benchmarks/
 	@for bench in Benchmarks/bench-*; do $$bench $(BIN)/rushes || exit 1; done
+
+bench-queue: build ## what the queue itself costs, over COUNT (2000) small photos
+	@Benchmarks/bench-queue $(BIN)/rushes --count $(COUNT)
 
 soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)

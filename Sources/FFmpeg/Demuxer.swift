@@ -1,4 +1,5 @@
 import CFFmpeg
+import Glibc
 package import Vocabulary
 
 /// Owns an opened container over a descriptor.
@@ -67,7 +68,7 @@ package struct Demuxer: ~Copyable {
             // The library has freed the format context itself.
             freeIOContext(context)
             try input.throwFault()
-            throw failure("avformat_open_input", code)
+            throw failure("avformat_open_input", damage(code))
         }
         let demuxer = Demuxer(owning: format, input, context)
         if readsStreams {
@@ -114,7 +115,7 @@ package struct Demuxer: ~Copyable {
         if code >= 0 { return true }
         try input.throwFault()
         if code == rushes_error_end { return false }
-        throw failure("av_read_frame", code)
+        throw failure("av_read_frame", damage(code))
     }
 
     /// A container that is damaged from here on ends here; only a fault of the disk is thrown.
@@ -144,9 +145,14 @@ package struct Demuxer: ~Copyable {
     }
     package func indexCount(stream: Int) -> Int { Int(avformat_index_get_entries_count(raw(stream))) }
     package func indexEntry(stream: Int, _ number: Int) -> IndexEntry? {
-        guard let entry = avformat_index_get_entry(raw(stream), Int32(number))?.pointee else { return nil }
+        guard let entry = avformat_index_get_entry(raw(stream), Int32(number))?.pointee,
+            let time = timestamp(entry.timestamp)
+        else { return nil }
         return IndexEntry(
-            position: entry.pos, bytes: Int(entry.size), timestamp: entry.timestamp,
+            position: entry.pos, bytes: Int(entry.size), timestamp: time,
             isKey: entry.flags & AVINDEX_KEYFRAME != 0, isDiscarded: entry.flags & AVINDEX_DISCARD_FRAME != 0)
     }
 }
+
+/// A demuxer is out of memory when a header asks for a buffer beyond all bounds: that is the header's fault.
+private func damage(_ code: Int32) -> Int32 { code == rushes_error(ENOMEM) ? rushes_error_invalid_data : code }

@@ -32,6 +32,19 @@ package struct Frame: ~Copyable {
         try check("av_frame_get_buffer", av_frame_get_buffer(frame.pointer, 0))
         return frame
     }
+    /// Lengthens a stretch of planar floats.
+    package func padWithSilence(to samples: Int) throws(Failure) {
+        let present = self.samples
+        guard samples > present else { return }
+        let longer = try Frame.allocate(samples: samples, channels: channels, sampleRate: sampleRate)
+        longer.pts = pts
+        let layout = AVSampleFormat(longer.pointer.pointee.format)
+        let planes = pointer.pointee.extended_data, target = longer.pointer.pointee.extended_data
+        try check("av_samples_copy", av_samples_copy(target, planes, 0, 0, Int32(present), Int32(channels), layout))
+        av_samples_set_silence(target, Int32(present), Int32(samples - present), Int32(channels), layout)
+        av_frame_unref(pointer)
+        av_frame_move_ref(pointer, longer.pointer)
+    }
     /// Another owner of the same pixels.
     package func reference() throws(Failure) -> Frame {
         Frame(owning: try allocated("av_frame_clone", av_frame_clone(pointer)))
@@ -50,7 +63,7 @@ package struct Frame: ~Copyable {
     /// The decoder's best guess at when the frame is shown, in the packets' time base.
     package var bestTimestamp: Int64? { timestamp(pointer.pointee.best_effort_timestamp) }
     package var duration: Int64 {
-        get { pointer.pointee.pkt_duration }
+        get { FFmpeg.duration(pointer.pointee.pkt_duration) }
         nonmutating set { pointer.pointee.pkt_duration = newValue }
     }
     package var width: Int { Int(pointer.pointee.width) }

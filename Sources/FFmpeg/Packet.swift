@@ -27,7 +27,7 @@ package struct Packet: ~Copyable {
         nonmutating set { pointer.pointee.dts = newValue ?? rushes_no_timestamp }
     }
     package var duration: Int64 {
-        get { pointer.pointee.duration }
+        get { FFmpeg.duration(pointer.pointee.duration) }
         nonmutating set { pointer.pointee.duration = newValue }
     }
     package var bytes: Int { Int(pointer.pointee.size) }

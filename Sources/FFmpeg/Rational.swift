@@ -22,11 +22,23 @@ package struct Rational: Sendable, Equatable {
 
     /// A count of `self` units in seconds.
     package func seconds(_ ticks: Int64) -> Double { Double(ticks) * double }
-    /// The nearest count of `self` units; `seconds` within ±2^53 units.
-    package func ticks(_ seconds: Double) -> Int64 { Int64((seconds / double).rounded()) }
-    /// Converts a count of `self` units without overflow.
-    package func convert(_ ticks: Int64, to other: Rational) -> Int64 { av_rescale_q(ticks, c, other.c) }
+    /// The nearest count of `self` units.
+    package func ticks(_ seconds: Double) -> Int64 {
+        let ticks = (seconds / double).rounded()
+        guard ticks.isFinite else { return 0 }
+        return Int64(min(max(ticks, -Double(timestampMax)), Double(timestampMax)))
+    }
+    /// Converts a count of `self` units.
+    package func convert(_ ticks: Int64, to other: Rational) -> Int64 {
+        // The library answers an overflow with its "no timestamp".
+        min(max(av_rescale_q(ticks, c, other.c), -timestampMax), timestampMax)
+    }
 }
 
-/// The libraries' "no timestamp" as an optional.
-func timestamp(_ value: Int64) -> Int64? { value == rushes_no_timestamp ? nil : value }
+/// Times beyond this come from damaged headers, and sums of them would overflow. In nanoseconds it is 52 days, in any other unit more.
+private let timestampMax: Int64 = 1 << 52
+
+/// The libraries' "no timestamp", and what cannot be one, as nil.
+func timestamp(_ value: Int64) -> Int64? { value.magnitude > timestampMax.magnitude ? nil : value }
+
+func duration(_ value: Int64) -> Int64 { min(max(value, 0), timestampMax) }

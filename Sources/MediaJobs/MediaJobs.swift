@@ -216,11 +216,12 @@ public final class MediaJobs: Sendable {
     }
 }
 
-/// Whose files a process reads. The box has one; a backend has one for each owner of items.
+/// Whose files a process reads: a backend has one for each owner of items.
 public struct MediaOwner: Hashable, Sendable {
     public let rawValue: String
     public init(_ rawValue: String) { self.rawValue = rawValue }
-    public static let box = MediaOwner("")
+    /// The person at this machine; what a backend takes from them over its Unix socket has the same owner, and may share processes.
+    public static let box = MediaOwner("local")
 }
 
 extension MediaJob.Work {

@@ -35,7 +35,10 @@ public actor Database {
     public static func open(_ path: String, migrations: [String]) async throws(Failure) -> Database {
         // Transactions that a killed process wrote and did not come to sync are found by the next one and acted upon: they have to be durable
         // before they are read. (Closing another descriptor of the log drops no lock: SQLite holds none on it.)
-        if try Files.facts(path + "-wal") != nil { try OpenFile.reading(path + "-wal").synchronize() }
+        do throws(Failure) { try OpenFile.reading(path + "-wal").synchronize() } catch {
+            // None, or gone this moment: the last one to close has written everything into the database then.
+            guard error.code == .sourceMissing else { throw error }
+        }
         var opened: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let result = sqlite3_open_v2(path, &opened, flags, nil)
@@ -53,6 +56,9 @@ public actor Database {
         sqlite3_busy_timeout(connection, Self.busyTimeout)
         try execute("PRAGMA journal_mode=WAL")
         try execute("PRAGMA synchronous=FULL")
+        // KiB, negative by SQLite's convention. The default of 2 MiB a connection fills slowly over thousands of items and looks like a leak;
+        // the system's own cache has the pages anyway.
+        try execute("PRAGMA cache_size=-512")
         try execute("PRAGMA foreign_keys=ON")
         try write("schema") { database throws(Failure) in
             let version = try database.row("PRAGMA user_version")?.int(0) ?? 0

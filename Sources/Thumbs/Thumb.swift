@@ -31,7 +31,8 @@ public enum Thumb {
         let budget = MemoryBudget(limits)
         try sink.progress(MediaProgress(fraction: 0, frames: 0))
         let decoded = try picture.decode(longSide: plan.longSide, budget: budget)
-        try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
+        // Each stage of a large picture may take long: the parent ends what shows no progress.
+        try sink.progress(MediaProgress(fraction: 0.5, frames: 1))
 
         let orientation = picture.header.orientation
         var warnings = picture.header.warnings + decoded.warnings
@@ -42,8 +43,10 @@ public enum Thumb {
             if index == 0 {
                 let stored = orientation.size(ofStored: output.size)
                 current = try Resampler(source: current.size, target: stored).run(current, budget: budget)
+                try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
                 let converted = try ColorTransform.toSRGB(current, decoded.encoding, budget: budget)
                 warnings += converted.warnings
+                try sink.progress(MediaProgress(fraction: 0.65, frames: 1))
                 current = try converted.raster.turned(orientation, budget: budget)
             } else {
                 current = try Resampler(source: current.size, target: output.size).run(current, budget: budget)
@@ -54,7 +57,7 @@ public enum Thumb {
                 output.name, role: .thumbnail, contentType: "image/jpeg", width: output.size.width,
                 height: output.size.height, duration: nil)
             try sink.progress(
-                MediaProgress(fraction: 0.6 + 0.4 * Double(index + 1) / Double(plan.outputs.count), frames: 1))
+                MediaProgress(fraction: 0.65 + 0.35 * Double(index + 1) / Double(plan.outputs.count), frames: 1))
         }
         return ThumbReport(
             outcome: .made, width: plan.outputs.first?.size.width, height: plan.outputs.first?.size.height,

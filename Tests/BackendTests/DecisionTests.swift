@@ -62,7 +62,7 @@ import Vocabulary
         #expect(step(.corrupt, 1) == .reject(Reason(.corrupt, "m")))
         #expect(step(.overBudget, 1) == .reject(Reason(.overBudget, "m")))
         // The machine's fault burns no attempts.
-        for code in [FailureCode.diskFull, .readOnly, .workerMissing, .databaseError] {
+        for code in [FailureCode.diskFull, .readOnly, .workerMissing, .sandboxUnavailable, .databaseError] {
             #expect(step(code, 99) == .wait(seconds: 7))
         }
         #expect(policy.delay(after: 3) == 20)

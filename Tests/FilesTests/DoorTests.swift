@@ -18,7 +18,7 @@ import Testing
     /// Names by which files are changed, in the C library and in Foundation.
     static let calls = [
         "creat", "mkstemp", "mkostemp", "mkdtemp", "tmpfile", "fopen", "freopen", "rename", "renameat", "renameat2",
-        "link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "remove", "rmdir", "mkdir", "mkdirat", "mknod",
+        "link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "mknod",
         "truncate", "ftruncate", "fallocate", "posix_fallocate", "chmod", "fchmod", "chown", "utimensat", "futimens",
         "copy_file_range", "sendfile", "rushes_rename_noreplace", "rushes_reflink", "rushes_copy_range",
         "rushes_fallocate", "fsync", "fdatasync", "syncfs",
@@ -28,8 +28,10 @@ import Testing
     /// - Returns: what a text does that only the door may do.
     static func changes(in source: String) throws -> Set<String> {
         // A name before the bracket that is no method of something: `unlink(`, `Glibc.unlink(`, but not `store.remove(`.
-        let call = try Regex("(?:^|[^.\\w]|Glibc\\.|Foundation\\.)(\(calls.joined(separator: "|")))\\(", as: (Substring, Substring).self)
+        let call = try Regex(
+            "(?:^|[^.\\w]|Glibc\\.|Foundation\\.)(\(calls.joined(separator: "|")))\\(", as: (Substring, Substring).self)
         let word = try Regex("\\b(\(words.joined(separator: "|")))\\b", as: (Substring, Substring).self)
+            .wordBoundaryKind(.simple)
         let file = try Regex("(\\.write\\(to|forWriting|contentsOfFile)", as: (Substring, Substring).self)
         var found: Set<String> = []
         for line in source.split(separator: "\n") {
@@ -57,10 +59,13 @@ import Testing
     }
 
     @Test(arguments: [
-        "if unlink(path) != 0 {", "let fd = open(path, O_RDWR | O_CREAT)", "try FileManager.default.removeItem(atPath: p)",
+        "if unlink(path) != 0 {", "let fd = open(path, O_RDWR | O_CREAT)",
+        "try FileManager.default.removeItem(atPath: p)",
         "guard Glibc.rename(a, b) == 0", "    mkdir(path, 0o700)", "try data.write(to: url)",
     ]) func aChangeIsSeen(line: String) throws { #expect(try !Self.changes(in: line).isEmpty) }
 
-    @Test(arguments: ["try Files.remove(path)", "store.link(a, b)", "// rename(a, b)", "private func link(_ from: String)"])
+    @Test(arguments: [
+        "try Files.remove(path)", "store.link(a, b)", "// rename(a, b)", "private func link(_ from: String)",
+    ])
     func whatIsNoneIsNot(line: String) throws { #expect(try Self.changes(in: line).isEmpty) }
 }

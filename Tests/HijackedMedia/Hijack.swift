@@ -54,17 +54,25 @@ enum Hijack: String {
         return Hijack(rawValue: String(text.dropFirst(mark.count).prefix { $0 != " " }))
     }
 
-    /// Each attempt with its errno; 0 where it worked.
-    static func answers(countMax: Int = .max) -> [MediaWarning] {
+    /// How many attempts one warning holds: a packet has room for few warnings.
+    private static let attemptsPerWarning = 8
+
+    /// Attempts by their errno, 0 where they worked: the errno as the code, the names as lines of the message.
+    static func answers(countMax: Int32 = .max) -> [MediaWarning] {
         let parent = getppid()
-        var answers: [MediaWarning] = []
-        while answers.count < countMax {
+        var names: [Int32: [String]] = [:]
+        for index in 0..<countMax {
             var name: UnsafePointer<CChar>?
-            let answer = attempt(Int32(answers.count), parent, &name)
-            guard answer >= 0, let name else { return answers }
-            answers.append(MediaWarning("\(answer)", String(cString: name)))
+            let answer = attempt(index, parent, &name)
+            guard answer >= 0, let name else { break }
+            names[answer, default: []].append(String(cString: name))
         }
-        return answers
+        return names.flatMap { answer, names in
+            stride(from: 0, to: names.count, by: attemptsPerWarning).map { start in
+                let some = names[start..<min(start + attemptsPerWarning, names.count)]
+                return MediaWarning("\(answer)", some.joined(separator: "\n"))
+            }
+        }
     }
 
     private static func forkAway() -> Never {

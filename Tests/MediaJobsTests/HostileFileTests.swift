@@ -15,7 +15,8 @@ import Vocabulary
         ])
     func deed(_ deed: String, _ code: FailureCode) async throws {
         let bench = try Bench(
-            "hijacked-media", limits: MediaLimits(memoryBytes: 256 << 20), silenceMax: .seconds(2))
+            "hijacked-media", limits: MediaLimits(memoryBytes: 256 << 20),
+            silenceMax: .seconds(deed == "hangs" ? 2 : 300))
         let photo = try Hostile.photo(deed, in: bench.folder)
         let video = try Hostile.video(deed, in: bench.folder)
         let out = bench.folder + "/out"

@@ -12,27 +12,27 @@ import Vocabulary
 /// sides.
 struct Stage {
     let scratch: ScratchFolder
-    let backend: FakeBackend
+    let backend: RunningBackend
 
     init() async throws {
         scratch = try ScratchFolder()
-        backend = try await FakeBackend.start(in: scratch.path + "/b")
+        backend = try await RunningBackend.start(in: scratch.path + "/b")
     }
 
     var home: String { scratch.path + "/home" }
     var card: RawPath { RawPath(scratch.path + "/card") }
 
     @discardableResult
-    func write(_ name: String, _ kind: String, size: Int, seed: Int = 1) throws -> String {
+    func write(_ name: String, _ kind: Media, size: Int, seed: Int = 1) throws -> String {
         let path = scratch.path + "/card/" + name
         try Files.makeFolder(Files.folder(of: path))
-        try Files.write(Array(kind.utf8) + Pattern.bytes(size, seed: seed), to: path)
+        try Files.write(try kind.bytes(padding: size, seed: seed), to: path)
         return path
     }
 
     func settings(_ transport: any UploadTransport = HTTPClient(), patience: Double? = 20) -> IngestSettings {
         var settings = IngestSettings(
-            home: home, server: .socket(path: backend.socket), media: FakeMedia.box, transport: transport)
+            home: home, server: .socket(path: backend.socket), media: .running(Media.jobs), transport: transport)
         settings.patience = patience
         settings.random = .seeded(11)
         settings.bounds.spaceMarginBytes = 1 << 20
@@ -90,13 +90,13 @@ extension LossyTransport {
 @Suite struct BoxBackendTests {
     @Test(.timeLimit(.minutes(2))) func aCardGoesFromPickToReadyAndLeavesStaging() async throws {
         let stage = try await Stage()
-        try stage.write("DCIM/clip.mp4", "VIDEO", size: 9 << 20)
-        try stage.write("DCIM/clip.XMP", "<xmp>", size: 10, seed: 2)
-        try stage.write("DCIM/photo.jpg", "PHOTO", size: 5000, seed: 3)
-        try stage.write("DCIM/two\nlines 📸.wav", "SOUND", size: 500, seed: 4)
-        try stage.write("DCIM/cut.mov", "TRUNC", size: 700, seed: 5)
-        try stage.write("notes.txt", "hello", size: 7, seed: 6)
-        try stage.write(".DS_Store", "x", size: 7)
+        try stage.write("DCIM/clip.mp4", .video, size: 9 << 20)
+        try stage.write("DCIM/clip.XMP", .sidecar, size: 10, seed: 2)
+        try stage.write("DCIM/photo.jpg", .photo, size: 5000, seed: 3)
+        try stage.write("DCIM/two\nlines 📸.wav", .sound, size: 500, seed: 4)
+        try stage.write("DCIM/cut.mov", .cut, size: 700, seed: 5)
+        try stage.write("notes.txt", .text, size: 7, seed: 6)
+        try stage.write(".DS_Store", .text, size: 7)
         try Files.write([], to: stage.scratch.path + "/card/zero.mp4")
         let (report, items) = try await stage.ingest(stage.settings())
         #expect(report.ignored.map(\.reason) == [.systemFile])
@@ -115,18 +115,17 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func aSecondIngestCopiesNothingAndSendsNothing() async throws {
         let stage = try await Stage()
-        let clip = try stage.write("clip.mp4", "VIDEO", size: 200_000)
-        try stage.write("no.txt", "hello", size: 7)
+        let clip = try stage.write("clip.mp4", .video, size: 200_000)
+        try stage.write("no.txt", .text, size: 7)
         try await stage.ingest(stage.settings())
         // Another name and another time: only the bytes count.
         try FileManager.default.moveItem(atPath: clip, toPath: stage.scratch.path + "/card/other.mp4")
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
         let (report, items) = try await stage.ingest(stage.settings(network))
         #expect(items.count == 2)
-        #expect(
-            Set(report.picks.map(\.outcome)) == [
-                .alreadyThere, .refusedBefore(Reason(.notMedia, "Not a photo, video or sound.")),
-            ])
+        let refused = try #require(items.first { $0.name == "no.txt" }?.reason)
+        #expect(refused.code == .notMedia)
+        #expect(Set(report.picks.map(\.outcome)) == [.alreadyThere, .refusedBefore(refused)])
         #expect(network.exchanges.isEmpty)
         #expect(try stage.staged() == [])
         try await stage.end()
@@ -134,10 +133,10 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func aSidecarThatWasEditedAfterwardsIsSentAfterItsItem() async throws {
         let stage = try await Stage()
-        try stage.write("clip.mp4", "VIDEO", size: 200_000)
-        try stage.write("clip.xmp", "<xmp>", size: 50, seed: 1)
+        try stage.write("clip.mp4", .video, size: 200_000)
+        try stage.write("clip.xmp", .sidecar, size: 50, seed: 1)
         let (_, before) = try await stage.ingest(stage.settings())
-        try stage.write("clip.xmp", "<xmp>", size: 50, seed: 2)
+        try stage.write("clip.xmp", .sidecar, size: 50, seed: 2)
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
         let (report, after) = try await stage.ingest(stage.settings(network))
         #expect(report.picks.map(\.outcome) == [.alreadyThere])
@@ -145,7 +144,7 @@ extension LossyTransport {
         #expect(after.map(\.state) == [.ready])
         #expect(after.map(\.generation) == [2])
         // Only the new sidecar travels.
-        #expect(network.exchanges.filter { $0.contentMD5 != nil }.map(\.bytes) == [55])
+        #expect(network.exchanges.filter { $0.contentMD5 != nil }.map(\.bytes) == [62])
         let files = try await Box.open(stage.settings()).show(after[0].item).files.filter { $0.role == .sidecar }
         #expect(files.count == 2 && files.allSatisfy { $0.confirmedSHA256 == $0.sha256 && $0.stagedPath == nil })
         // Once more, and there is nothing left to do.
@@ -157,7 +156,7 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func theSameBytesInAnotherShootAreANewItemThatSendsNoBytes() async throws {
         let stage = try await Stage()
-        try stage.write("clip.mp4", "VIDEO", size: 200_000)
+        try stage.write("clip.mp4", .video, size: 200_000)
         try await stage.ingest(stage.settings(), prepare: .original)
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
         let (report, items) = try await stage.ingest(stage.settings(network), shoot: "other", prepare: .original)
@@ -170,9 +169,9 @@ extension LossyTransport {
     @Test(.timeLimit(.minutes(5)), arguments: 1...8 as ClosedRange<UInt64>)
     func aLossyNetworkLosesNothingAndNoAcknowledgedPartIsSentAgain(seed: UInt64) async throws {
         let stage = try await Stage()
-        try stage.write("a.mp4", "VIDEO", size: 20 << 20, seed: 1)
-        try stage.write("a.xmp", "<xmp>", size: 100, seed: 2)
-        for index in 0..<6 { try stage.write("p\(index).jpg", "PHOTO", size: 3000 + index, seed: 10 + index) }
+        try stage.write("a.mp4", .video, size: 20 << 20, seed: 1)
+        try stage.write("a.xmp", .sidecar, size: 100, seed: 2)
+        for index in 0..<6 { try stage.write("p\(index).jpg", .photo, size: 3000 + index, seed: 10 + index) }
         let network = LossyTransport(HTTPClient(), seed: seed, chance: 0.3, faultsMax: 120)
         let (_, items) = try await stage.ingest(stage.settings(network))
         #expect(items.map(\.state) == Array(repeating: .ready, count: 7), "seed \(seed)")
@@ -184,7 +183,7 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func aPartWhoseSessionIsGoneStartsTheUploadOverInItsNextGeneration() async throws {
         let stage = try await Stage()
-        try stage.write("a.mp4", "VIDEO", size: 20 << 20)
+        try stage.write("a.mp4", .video, size: 20 << 20)
         let socket = stage.backend.socket
         let isAborted = Mutex(false)
         // The third part finds its session aborted.
@@ -212,7 +211,7 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func aFullDiskPausesTheRunWithOneReasonAndNothingIsLost() async throws {
         let stage = try await Stage()
-        try stage.write("a.mp4", "VIDEO", size: 1000)
+        try stage.write("a.mp4", .video, size: 1000)
         var settings = stage.settings()
         settings.bounds.spaceMarginBytes = 1 << 60
         let failure = await #expect(throws: Failure.self) { try await stage.ingest(settings) }
@@ -226,7 +225,7 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func aBackendThatIsAwayIsOneReasonAndBurnsNoAttempts() async throws {
         let stage = try await Stage()
-        for index in 0..<5 { try stage.write("\(index).jpg", "PHOTO", size: 1000, seed: index) }
+        for index in 0..<5 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
         let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
         let said = Mutex<[String]>([])
         let box = try await Box.open(stage.settings(away, patience: 0.5))
@@ -246,8 +245,8 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func oneItemThatTheBackendRefusesHoldsUpNoOther() async throws {
         let stage = try await Stage()
-        try stage.write("bad.jpg", "PHOTO", size: 1000, seed: 1)
-        for index in 0..<4 { try stage.write("good\(index).jpg", "PHOTO", size: 1000, seed: 2 + index) }
+        try stage.write("bad.jpg", .photo, size: 1000, seed: 1)
+        for index in 0..<4 { try stage.write("good\(index).jpg", .photo, size: 1000, seed: 2 + index) }
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
             guard request.method == .post, case .bytes(let body) = request.body else { return nil }
             return String(decoding: body, as: UTF8.self).contains("bad.jpg") ? HTTPResponse(status: 500) : nil
@@ -267,7 +266,7 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func bytesThatChangeInStagingAreTakenAgainFromTheSource() async throws {
         let stage = try await Stage()
-        let source = try stage.write("a.jpg", "PHOTO", size: 1000)
+        let source = try stage.write("a.jpg", .photo, size: 1000)
         let isDamaged = Mutex(false)
         // Between the hash and the upload a byte turns: the parts' own hashes cannot show it.
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
@@ -276,7 +275,7 @@ extension LossyTransport {
             }
             isDamaged.withLock { $0 = true }
             let staged = FileHandle(forUpdatingAtPath: stage.onlyStagedOriginal ?? "")
-            try? staged?.seek(toOffset: 500)
+            try? staged?.seek(toOffset: 16_000)
             staged?.write(Data([0xAA, 0x55, 0xAA]))
             try? staged?.close()
             return nil
@@ -293,8 +292,8 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func aMovedPickLeavesItsFolderAndWhatIsNoMediaStaysInStaging() async throws {
         let stage = try await Stage()
-        let clip = try stage.write("a.mp4", "VIDEO", size: 5000)
-        let note = try stage.write("n.txt", "hello", size: 7)
+        let clip = try stage.write("a.mp4", .video, size: 5000)
+        let note = try stage.write("n.txt", .text, size: 7)
         let (_, items) = try await stage.ingest(stage.settings(), move: true)
         #expect(Set(items.map(\.state)) == [.ready, .rejected])
         #expect(try Files.facts(clip) == nil && Files.facts(note) == nil)
@@ -305,7 +304,7 @@ extension LossyTransport {
 
     @Test(.timeLimit(.minutes(2))) func twoBoxesOnOneHomeShareTheWork() async throws {
         let stage = try await Stage()
-        for index in 0..<10 { try stage.write("\(index).jpg", "PHOTO", size: 100_000, seed: index) }
+        for index in 0..<10 { try stage.write("\(index).jpg", .photo, size: 100_000, seed: index) }
         let events = Mutex<[String]>([])
         var one = stage.settings()
         one.random = .seeded(1)
@@ -330,11 +329,48 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func theBoxThatLooksOnTakesOverWhenTheOtherOneGoes() async throws {
+        let stage = try await Stage()
+        for index in 0..<3 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
+        // The first one gets nowhere, and stays until it is told to go.
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        let (isWorking, works) = AsyncStream.makeStream(of: Void.self)
+        let firstBox = try await Box.open(stage.settings(away, patience: nil))
+        let report = try await firstBox.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        let first = Task {
+            try await firstBox.run(until: .stopped) { event in
+                if case .waiting(_?) = event { works.yield() }
+            }
+        }
+        for await _ in isWorking { break }
+
+        let events = Mutex<[String]>([])
+        var settings = stage.settings()
+        settings.random = .seeded(2)
+        let box = try await Box.open(settings)
+        let second = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        #expect(second.picks.allSatisfy { $0.outcome == .joined } && second.items == report.items)
+        try await box.run(until: .itemsFinal(second.items)) { event in
+            switch event {
+            case .following(let process):
+                events.withLock { $0.append("following") }
+                #expect(process == Int(ProcessInfo.processInfo.processIdentifier))
+                first.cancel()
+            case .tookOver: events.withLock { $0.append("took over") }
+            case .item, .waiting, .note: break
+            }
+        }
+        await #expect(throws: Failure.self) { try await first.value }
+        #expect(events.withLock { $0 } == ["following", "took over"])
+        #expect(try await box.items(second.items).map(\.state) == Array(repeating: .ready, count: 3))
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(5)), arguments: 1...6 as ClosedRange<UInt64>)
     func aRunThatIsStoppedAnywhereGoesOnAndSendsNoAcknowledgedPartAgain(seed: UInt64) async throws {
         let stage = try await Stage()
-        try stage.write("a.mp4", "VIDEO", size: 30 << 20, seed: 1)
-        for index in 0..<5 { try stage.write("p\(index).jpg", "PHOTO", size: 3000, seed: 10 + index) }
+        try stage.write("a.mp4", .video, size: 30 << 20, seed: 1)
+        for index in 0..<5 { try stage.write("p\(index).jpg", .photo, size: 3000, seed: 10 + index) }
         let network = LossyTransport(HTTPClient(), seed: seed, chance: 0.1, faultsMax: 60)
         var random = BoxRandom.seeded(seed)
         for _ in 0..<6 {

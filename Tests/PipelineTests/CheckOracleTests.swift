@@ -42,10 +42,8 @@ import Vocabulary
             invariant: 3, code: "rendition-differs",
             ledger: ["UPDATE renditions SET size = size + 1 WHERE name = '512'"]),
         Damage(
-            invariant: 3, code: "rendition-missing",
-            ledger: [
-                "DELETE FROM renditions WHERE item = (SELECT item FROM uploads WHERE filename = 'portrait-rotated-90.mov')"
-            ]),
+            invariant: 3, code: "ready-without-rendition",
+            ledger: ["DELETE FROM renditions WHERE item = (SELECT MIN(id) FROM items)"]),
         Damage(
             invariant: 4, code: "released-unconfirmed",
             catalog: [
@@ -64,8 +62,8 @@ import Vocabulary
         Damage(
             invariant: 5, code: "upload-without-file",
             catalog: ["PRAGMA foreign_keys = OFF", "DELETE FROM file WHERE role = 'sidecar'"]),
-        Damage(invariant: 6, code: "too-many-attempts", ledger: ["UPDATE jobs SET attempts = 1000"]),
-        Damage(invariant: 6, code: "attempts-over-limit", catalog: ["UPDATE item SET attempts = 1000"]),
+        Damage(invariant: 6, code: "too-many-attempts", ledger: ["UPDATE jobs SET attempts = 1000000"]),
+        Damage(invariant: 6, code: "attempts-over-limit", catalog: ["UPDATE item SET attempts = 1000000"]),
         Damage(
             invariant: 7, code: "epoch-ahead",
             ledger: ["UPDATE completions SET epoch = epoch + 1 WHERE epoch = (SELECT MAX(epoch) FROM completions)"]),
@@ -132,7 +130,9 @@ import Vocabulary
 
     @Test func aHomeThatNothingHappenedToIsClean() async throws {
         let finished = try await Self.finished.value
-        let check = try await onThread { try Programs.run(["check"], ["RUSHES_HOME": finished.path + "/home"]) }
+        let scratch = try ScratchFolder()
+        try FileManager.default.copyItem(atPath: finished.path + "/home", toPath: scratch.path + "/home")
+        let check = try await onThread { try Programs.run(["check"], ["RUSHES_HOME": scratch.path + "/home"]) }
         #expect(check.status == 0, "\(check.output)\(check.errors)")
     }
 

@@ -145,6 +145,30 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
         #expect(abs(audio.timeBase.seconds(audio.duration ?? 0) - 2) < 0.05)
     }
 
+    @Test func soundWithoutNamedPlacesIsTakenFromItsFirstPair() throws {
+        let file = try GeneratedVideo(soundLength: 1).make()
+        var track = try file.use { try #require(TrackChoice(Demuxer.open($0).streams).audio) }
+        #expect(!TranscodePlan.Sound(track).takesFirstPair && TranscodePlan.Sound(track).channels == 2)
+        track.channels = 8
+        track.layout = nil
+        track.sampleRate = 96_000
+        let plan = TranscodePlan.Sound(track)
+        #expect(plan.takesFirstPair && plan.channels == 2 && plan.sampleRate == 48_000)
+        #expect(plan.chain(from: 480).contains("first_pts=480"))
+    }
+
+    @Test func aShortStretchOfSoundIsLengthenedBySilence() throws {
+        let frame = try Frame.allocate(samples: 3, channels: 1, sampleRate: 48_000)
+        frame.withPlane(0) { first, _ in
+            first.withMemoryRebound(to: Float.self, capacity: 3) { $0.update(repeating: 0.5, count: 3) }
+        }
+        try frame.padWithSilence(to: 5)
+        let samples = frame.withPlane(0) { first, _ in
+            first.withMemoryRebound(to: Float.self, capacity: 5) { Array(UnsafeBufferPointer(start: $0, count: 5)) }
+        }
+        #expect(frame.samples == 5 && samples == [0.5, 0.5, 0.5, 0, 0])
+    }
+
     @Test func aPosterIsNeitherBlackNorTurned() throws {
         let sink = MemorySink()
         _ = try run(

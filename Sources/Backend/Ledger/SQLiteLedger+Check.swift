@@ -68,6 +68,13 @@ private struct RowCheck: Sendable {
                 WHERE r.size <> b.size OR r.sha256 IS NOT b.sha256
                 """),
         RowCheck(
+            code: "ready-without-rendition", invariant: 3,
+            message: "An item is ready, and was found to be something to look at, but there is nothing to show.",
+            sql: """
+                SELECT id FROM items WHERE state = 'ready' AND facts IS NOT NULL AND kind IN ('video', 'photo', 'animation')
+                    AND id NOT IN (SELECT item FROM renditions)
+                """),
+        RowCheck(
             code: "item-missing", invariant: 2,
             message: "An attached upload belongs to an item that has no row of this owner.",
             sql:

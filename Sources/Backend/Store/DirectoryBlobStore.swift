@@ -52,7 +52,7 @@ struct DirectoryBlobStore: BlobStore {
         try await bulk.run { () throws(Failure) in
             let paths = parts.map { from + "/" + $0.fileName }
             // One part is the object: a second name for it costs nothing and leaves the part in place until the row is written.
-            if paths.count == 1, try link(paths[0], to: target) { return }
+            if paths.count == 1, try giveName(target, to: paths[0]) { return }
             let draft = try Draft.begin(for: target)
             try draft.reserve(parts.reduce(0) { $0 + $1.size })
             var offset = 0
@@ -168,7 +168,7 @@ extension StoredPart {
 }
 
 /// - Returns: false where the file system has no second names.
-private func link(_ from: String, to target: String) throws(Failure) -> Bool {
+private func giveName(_ target: String, to from: String) throws(Failure) -> Bool {
     // An earlier attempt may have been cut short after this; what it linked may since have been sent anew. No row names it yet.
     if try Files.facts(target) != nil { try Files.remove(target) }
     do throws(Failure) { return try Files.link(from, to: target) } catch {

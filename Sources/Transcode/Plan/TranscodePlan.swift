@@ -35,8 +35,8 @@ struct TranscodePlan: Equatable {
         var sampleRate: Int
         var channels: Int
         var bitRate: Int
-        /// For frames whose times count from the output's beginning.
-        var chain: String
+        /// Recorders with many channels and no names for them have the main microphones on the first two.
+        var takesFirstPair: Bool
     }
 
     var work: Work
@@ -128,13 +128,17 @@ extension TranscodePlan.Sound {
         sampleRate = Self.keptRates.contains(track.sampleRate) ? track.sampleRate : 48_000
         channels = track.channels == 1 ? 1 : 2
         bitRate = channels == 1 ? 96_000 : 160_000
-        // Recorders with many channels and no names for them have the main microphones on the first two.
-        let pair = track.channels > 2 && track.layout == nil ? ["pan=stereo|c0=c0|c1=c1"] : []
-        // Gaps are filled and overlaps cut; the speed is never bent. Sound from before 0 is cut, a late start is filled.
-        chain =
-            (pair + [
-                "aresample=\(sampleRate):async=1:first_pts=0",
-                "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(channels == 1 ? "mono" : "stereo")",
-            ]).joined(separator: ",")
+        takesFirstPair = track.channels > 2 && track.layout == nil
+    }
+
+    /// The filters for frames whose times count from the output's beginning.
+    /// - Parameter first: the sample of the output with which they begin.
+    func chain(from first: Int64) -> String {
+        // Gaps are filled and overlaps cut; the speed is never bent. Sound from before the first sample is cut, a late start filled.
+        let filters = [
+            takesFirstPair ? "pan=stereo|c0=c0|c1=c1" : nil, "aresample=\(sampleRate):async=1:first_pts=\(first)",
+            "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(channels == 1 ? "mono" : "stereo")",
+        ]
+        return filters.compactMap(\.self).joined(separator: ",")
     }
 }

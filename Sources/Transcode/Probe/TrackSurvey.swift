@@ -132,7 +132,7 @@ struct TrackSurvey {
         var missing = 0
         for number in 0..<demuxer.indexCount(stream: stream) {
             guard let entry = demuxer.indexEntry(stream: stream, number) else { continue }
-            if entry.position + Int64(entry.bytes) > size { missing += 1 }
+            if entry.bytes < 0 || entry.position > size - Int64(entry.bytes) { missing += 1 }
         }
         return missing
     }

@@ -41,9 +41,12 @@ struct VideoFacts: Equatable {
     /// The edit list does more than take away the coding delay.
     var hasEdits: Bool
 
+    /// Pixels more oblong than these come from damaged headers.
+    private static let aspects = 0.1...10.0
+
     /// Pixels, upright, with square pixels.
     var displaySize: (width: Int, height: Int) {
-        let aspect = sampleAspect.isKnown ? sampleAspect.double : 1
+        let aspect = sampleAspect.isKnown && Self.aspects.contains(sampleAspect.double) ? sampleAspect.double : 1
         let stretched = max(1, Int((Double(width) * aspect).rounded()))
         return orientation.swapsSides ? (height, stretched) : (stretched, height)
     }

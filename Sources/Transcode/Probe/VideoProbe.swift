@@ -47,7 +47,7 @@ extension Survey {
         facts.delivery = Conformance.delivery(of: self)
         return facts
     }
-
-    /// To a thousandth: below that a container's time base already rounds.
-    private func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }
 }
+
+/// To a thousandth: below that a container's time base already rounds.
+func rounded(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }

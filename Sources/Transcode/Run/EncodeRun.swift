@@ -184,7 +184,8 @@ final class EncodeRun {
         }
         let first = writers.first?.writer
         return TranscodeReport(
-            outcome: .encoded, width: first?.rendition.width, height: first?.rendition.height, duration: first?.end,
+            outcome: .encoded, width: first?.rendition.width, height: first?.rendition.height,
+            duration: first.map { rounded($0.end) },
             frames: first?.frames, warnings: warnings)
     }
 
@@ -222,7 +223,8 @@ final class PosterCandidate {
     /// - Parameter seconds: on the output's clock.
     func consider(_ candidate: borrowing Frame, at seconds: Double) throws(Failure) {
         guard seconds >= next else { return }
-        next = seconds + duration / Double(PosterPolicy.candidateMax)
+        let shortest = 0.04
+        next = seconds + max(duration / Double(PosterPolicy.candidateMax), shortest)
         let look = try StillRenderer.look(candidate)
         let place = duration > 0 ? seconds / duration : 0
         let value = PosterPolicy.score(look, place: place)

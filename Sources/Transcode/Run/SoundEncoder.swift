@@ -3,6 +3,9 @@ import Vocabulary
 
 /// Decodes one sound track, brings it onto the output's clock and layout, and encodes it once for all renditions.
 final class SoundEncoder {
+    /// Seconds of silence that a gap may stand for; a longer one is a damaged time.
+    static let gapMax = 600.0
+
     let encoder: Encoder
     private let decoder: Decoder
     private let plan: TranscodePlan.Sound
@@ -16,6 +19,8 @@ final class SoundEncoder {
     private var graphShape: SoundShape?
     /// Where the next frame should begin, in samples of the source; for frames without a time.
     private var expected: Int64 = 0
+    /// Samples of the output given to the encoder.
+    private var written: Int64 = 0
     private(set) var damagedPackets = 0
     /// Encoded.
     private(set) var packets = 0
@@ -74,7 +79,7 @@ final class SoundEncoder {
     func finish(write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
         try decoder.finish()
         try drainDecoder(write)
-        try finishGraph(write)
+        try finishGraph(write, padsLast: false)
         try encoder.finish()
         try drainEncoder(write)
     }
@@ -96,29 +101,42 @@ final class SoundEncoder {
         let shape = SoundShape(frame)
         let samples = Rational(1, Int32(frame.sampleRate))
         if graphShape != shape {
-            try finishGraph(write)
+            try finishGraph(write, padsLast: true)
             graph = try FilterGraph.audio(
-                like: frame, timeBase: samples, chain: plan.chain, frameSamples: encoder.frameSamples)
+                like: frame, timeBase: samples, chain: plan.chain(from: written), frameSamples: encoder.frameSamples)
+            if let graphShape { expected = Rational(1, Int32(graphShape.sampleRate)).convert(expected, to: samples) }
             graphShape = shape
         }
-        let time = frame.bestTimestamp.map { timeBase.convert($0, to: samples) - samples.ticks(origin) } ?? expected
+        let claimed = frame.bestTimestamp.map { timeBase.convert($0, to: samples) - samples.ticks(origin) } ?? expected
+        let isPlausible = abs(samples.seconds(claimed - expected)) <= Self.gapMax
+        let time = isPlausible ? claimed : expected
         frame.pts = time
         expected = time + Int64(frame.samples)
         try graph?.push(frame)
         try drainGraph(write)
     }
 
-    private func finishGraph(_ write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
+    /// - Parameter padsLast: more sound follows, and the encoder takes a short frame only as its very last.
+    private func finishGraph(
+        _ write: (borrowing Packet) throws(Failure) -> Void, padsLast: Bool
+    ) throws(Failure) {
         guard graph != nil else { return }
         try graph?.finish()
-        try drainGraph(write)
+        try drainGraph(write, pads: padsLast)
         graph = nil
-        graphShape = nil
     }
 
-    private func drainGraph(_ write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
+    private func drainGraph(
+        _ write: (borrowing Packet) throws(Failure) -> Void, pads: Bool = false
+    ) throws(Failure) {
         while try graph?.pull(into: filtered) ?? false {
             defer { filtered.unreference() }
+            if pads, filtered.samples < encoder.frameSamples {
+                try filtered.padWithSilence(to: encoder.frameSamples)
+            }
+            // What follows a change of format may overlap by the filters' own delay.
+            filtered.pts = max(filtered.pts ?? written, written)
+            written = (filtered.pts ?? written) + Int64(filtered.samples)
             try encoder.send(filtered)
             try drainEncoder(write)
         }

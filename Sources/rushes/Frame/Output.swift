@@ -8,6 +8,8 @@ enum Output {
     /// - Throws: `io-error` when nobody reads it any more or the disk behind it is full.
     static func line(_ text: String) throws(Failure) {
         guard write(text + "\n", to: STDOUT_FILENO) else {
+            // Whoever read has seen enough (`| head`): nothing is left to say to anybody.
+            if errno == EPIPE { exit(ExitCode.failed.rawValue) }
             throw Failure(.ioError, "The output could not be written.", detail: String(cString: strerror(errno)))
         }
     }

@@ -19,6 +19,7 @@ struct House: Sendable {
         _ configuration: Configuration, server: String?, media: MediaJobs, patience: Double? = 120,
         startsBackend: Bool = true, inboxes: InboxSettings = .none
     ) async throws(Failure) -> House {
+        try configuration.makeHome()
         var embedded: EmbeddedBackend?
         let address: ServerAddress
         if let named = server ?? configuration.server {
@@ -68,6 +69,15 @@ struct House: Sendable {
 }
 
 extension Configuration {
+    func makeHome() throws(Failure) {
+        do throws(Failure) { try Files.makeFolder(home) } catch {
+            guard error.code != .diskFull else { throw error }
+            throw Failure(
+                .readOnly, "The home “\(home)” cannot be made or written: name another folder with RUSHES_HOME.",
+                detail: error.description)
+        }
+    }
+
     /// From the file where one is named, since it may be renewed while we run.
     func currentToken() throws(Failure) -> String? {
         guard let tokenFile else { return token }

@@ -61,7 +61,8 @@ final class IngestDisplay: Sendable {
         let tenth = Int((progress.fraction ?? 0) * 10)
         state.active.removeAll { $0.id == progress.id }
         if !progress.state.isFinal { state.active.append(progress) }
-        let isNews = before?.state != progress.state
+        // That an item waits for its turn is no news: the announcement has counted it.
+        let isNews = before?.state != progress.state && progress.state != .picked
         state.said[progress.id] = (progress.state, tenth)
         if isTerminal {
             if isNews, progress.state.isFinal { say(IngestWords.line(progress), &state) }

@@ -1,8 +1,8 @@
 import Foundation
 
 /// What the recorder wrote down, in order. Paths are relative to the recorded root.
-struct Journal {
-    enum Entry: Equatable {
+struct Journal: Sendable {
+    enum Entry: Equatable, Sendable {
         case create(inode: UInt64, path: String)
         case makeFolder(inode: UInt64, path: String)
         case rename(from: String, to: String)
@@ -45,5 +45,62 @@ struct Journal {
             return words.count == 2 && Int(words[0]) != nil ? .step(String(words[1])) : nil
         default: return nil
         }
+    }
+}
+
+extension Journal {
+    /// What the program could have forgotten to ask of the disk. `RUSHES_POWER_MUTANT` sets one, and the test has to fail: the record is then
+    /// that of a program without these calls, since no call's success depends on them.
+    enum Mutant: String {
+        /// `Draft.commit` without the fsync of the folder.
+        case noFolderSyncAfterCommit
+        /// `Draft.commit` without the fsync of the file.
+        case noFileSyncBeforeCommit
+        /// `Files.move` without the fsync of the folders. On the box that alone does no harm: adopting syncs again.
+        case noFolderSyncAfterMove
+        /// `PRAGMA synchronous=OFF`.
+        case noDatabaseSync
+        /// `Files.makeFolder` without the fsync of the folder above.
+        case noFolderSyncAfterMakeFolder
+
+        struct Unknown: Error { var name: String }
+        static func ofEnvironment() throws -> Mutant? {
+            guard let name = ProcessInfo.processInfo.environment["RUSHES_POWER_MUTANT"] else { return nil }
+            guard let mutant = Mutant(rawValue: name) else { throw Unknown(name: name) }
+            print("power cuts: MUTANT \(name), this run has to fail")
+            return mutant
+        }
+    }
+
+    mutating func forget(_ mutant: Mutant?) {
+        guard let mutant else { return }
+        var kept: [Entry] = []
+        var drafts: Set<UInt64> = []
+        var databases: Set<UInt64> = []
+        // Folder syncs that the last change still asks for.
+        var toSkip = 0
+        for entry in entries {
+            switch entry {
+            case .create(let inode, let path):
+                drafts.remove(inode)
+                databases.remove(inode)
+                if path.contains("/.rushes-tmp-") { drafts.insert(inode) }
+                if path.contains(".db") || path.contains(".sqlite") { databases.insert(inode) }
+            case .rename(let from, _):
+                let isCommit = from.contains("/.rushes-tmp-")
+                if mutant == .noFolderSyncAfterCommit && isCommit { toSkip = 1 }
+                if mutant == .noFolderSyncAfterMove && !isCommit { toSkip = 2 }
+            case .makeFolder where mutant == .noFolderSyncAfterMakeFolder: toSkip = 1
+            case .syncFile(let inode, _):
+                if mutant == .noFileSyncBeforeCommit && drafts.contains(inode) { continue }
+                if mutant == .noDatabaseSync && databases.contains(inode) { continue }
+            case .syncFolder where toSkip > 0:
+                toSkip -= 1
+                continue
+            default: break
+            }
+            kept.append(entry)
+        }
+        entries = kept
     }
 }

@@ -6,13 +6,13 @@ import Testing
 import Vocabulary
 
 /// One undisturbed `rushes ingest` with everything it did to its disk, and the means to put the disk back to any moment of it.
-struct Recording {
+struct Recording: Sendable {
     /// How the files leave the card.
     enum Way: String, CaseIterable, Sendable {
         case copied
         /// By a rename, on one disk.
         case moved
-        /// By copy, comparison and removal: the card is another disk.
+        /// By copy, comparison and removal: the card is another disk. Here the box prepares nothing, so that the backend makes everything.
         case movedAcross
     }
     struct Failed: Error { var reason: String }
@@ -33,7 +33,8 @@ struct Recording {
     var card: String { root + "/card" }
     var environment: [String: String] { ["RUSHES_HOME": home] }
     var command: [String] {
-        ["ingest", card, "--shoot", "power", "--prepare", "both", "--json"] + (way == .copied ? [] : ["--move"])
+        ["ingest", card, "--shoot", "power", "--prepare", way == .movedAcross ? "original" : "both", "--json"]
+            + (way == .copied ? [] : ["--move"])
     }
 
     /// - Parameter folder: scratch, for this recording alone.
@@ -60,7 +61,10 @@ struct Recording {
         let start = try StrictDisk(asFound: recording.root)
         let ended = try Programs.run(recording.command, environment)
         guard ended.status == 0 else { throw Failed(reason: ended.errors) }
-        return Recording(way, folder, journal: try Journal(journal), start: start)
+        var recorded = try Journal(journal)
+        // The whole of it first: a mutant changes what was asked of the disk, not what was done.
+        recorded.forget(try Journal.Mutant.ofEnvironment())
+        return Recording(way, folder, journal: recorded, start: start)
     }
 
     private init(_ way: Way, _ folder: String, journal: Journal? = nil, start: StrictDisk? = nil) {
@@ -74,8 +78,9 @@ struct Recording {
 
     // MARK: Playing back
 
-    /// Makes the root what the disk was found to be after the cut.
-    func restore(_ found: [String: StrictDisk.Contents]) throws {
+    /// Makes the root, or another folder, what the disk was found to be after the cut.
+    func restore(_ found: [String: StrictDisk.Contents], at folder: String? = nil) throws {
+        let root = folder ?? root
         try? FileManager.default.removeItem(atPath: root)
         try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true)
         for path in found.keys.sorted() {
@@ -112,9 +117,10 @@ struct Recording {
     /// Each block is the old or the new one, and the size may lag behind: a block that was never written reads as zeros.
     private static func torn(_ old: Data, _ new: Data, seed: UInt64) -> Data {
         var random = SeededGenerator(seed: seed)
-        let size =
-            [old.count, new.count, min(new.count, new.count / 2 / blockBytes * blockBytes)]
-            .randomElement(using: &random) ?? new.count
+        let between = (old.count + new.count) / 2 / blockBytes * blockBytes
+        let sizes =
+            old.count == new.count ? [new.count] : [old.count, new.count, max(between, min(old.count, new.count))]
+        let size = sizes.randomElement(using: &random) ?? new.count
         var result = Data(count: size)
         for start in stride(from: 0, to: size, by: blockBytes) {
             let from = Bool.random(using: &random) ? new : old

@@ -3,9 +3,9 @@ import Testing
 
 /// A disk that keeps what it was told to keep and nothing else, as POSIX allows: a file has the contents of its last fsync, a folder the names
 /// of its last fsync. A value, so that each cut has its own.
-struct StrictDisk {
+struct StrictDisk: Sendable {
     /// A file's bytes, by what they are made of.
-    enum Contents: Hashable {
+    enum Contents: Hashable, Sendable {
         case folder
         case empty
         /// Was there before the recording.
@@ -16,7 +16,7 @@ struct StrictDisk {
     }
     typealias Node = Int
     /// One name in one folder: a new owner, or none.
-    private struct Edit {
+    private struct Edit: Sendable {
         var folder: Node
         var name: String
         var node: Node?
@@ -49,6 +49,12 @@ struct StrictDisk {
     private static func inode(_ path: String) throws -> UInt64 {
         try #require(
             (try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? NSNumber)?.uint64Value)
+    }
+
+    /// Of a file that was there before the recording.
+    func inode(of path: String) -> UInt64? {
+        guard let node = contents.first(where: { $0.value == .given(path: path) })?.key else { return nil }
+        return nodeOfInode.first { $0.value == node }?.key
     }
 
     /// With nothing on it.
