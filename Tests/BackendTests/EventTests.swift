@@ -180,4 +180,31 @@ import Vocabulary
         var watch = ClockWatch(wall: start, steady: 0)
         #expect(watch.look(wall: start.adding(seconds: 60 + step), steady: 60) == nil)
     }
+
+    @Test(arguments: [86_400.0, -86_400.0]) func aJumpCostsNoLeaseAndKeepsNoJobWaiting(step: Double) async throws {
+        let scratch = try ScratchFolder()
+        let ledger = try await SQLiteLedger.open(scratch.path + "/ledger.sqlite")
+        let start = Timestamp(milliseconds: 1_700_000_000_000)
+        for number in 1...2 {
+            _ = try await ledger.database.write("test") { database throws(Failure) in
+                try database.run(
+                    "INSERT INTO items(id, owner, shoot, state, generation, created_at, updated_at) VALUES(?1, 'local', 's', 'processing', 1, 0, 0)",
+                    [.text("item-\(number)")])
+                try database.run(
+                    "INSERT INTO jobs(item, state, runnable_at, attempts, epoch) VALUES(?1, 'available', ?2, 0, 0)",
+                    [.text("item-\(number)"), SQLValue(start)])
+            }
+        }
+        let held = try #require(try await ledger.claim(now: start, leaseUntil: start.adding(seconds: 60)))
+        let after = start.adding(seconds: step)
+        try await ledger.followClock(by: step, leaseUntil: after.adding(seconds: 60))
+        try await ledger.sweep(now: after, isRestart: false, policy: RetryPolicy())
+        #expect(
+            try await ledger.heartbeat(held.item.id, epoch: held.epoch, leaseUntil: after.adding(seconds: 60)))
+        let next = try #require(try await ledger.claim(now: after, leaseUntil: after.adding(seconds: 60)))
+        #expect(next.item.id != held.item.id)
+        // A worker that is gone is missed as soon as without the jump.
+        try await ledger.sweep(now: after.adding(seconds: 61), isRestart: false, policy: RetryPolicy())
+        #expect(try await !ledger.heartbeat(held.item.id, epoch: held.epoch, leaseUntil: after.adding(seconds: 120)))
+    }
 }
