@@ -142,10 +142,10 @@ import Vocabulary
     /// One item that the backend is at work on, just looked at.
     func watching(isLive: Bool) -> WorkQueue {
         var queue = WorkQueue(bounds: IngestBounds())
-        queue.refresh([(id: id, state: .processing)], now: 0)
+        queue.refresh([WorkQueue.Item(id: id, state: .processing)], now: 0)
         queue.heard(EventFeed.News(isLive: isLive), now: 0)
         _ = queue.takeDue(now: 0)
-        queue.advanced(id, .watched(1), state: .processing, now: 0)
+        queue.advanced(id, .watched(1), item: WorkQueue.Item(id: id, state: .processing), now: 0)
         return queue
     }
 
@@ -161,7 +161,7 @@ import Vocabulary
         for _ in 0..<3 { queue.heard(EventFeed.News(items: [id], isLive: true), now: 2) }
         #expect(queue.takeDue(now: 2) == [id])
         #expect(queue.takeDue(now: 2) == [])
-        queue.advanced(id, .watched(1), state: .processing, now: 2)
+        queue.advanced(id, .watched(1), item: WorkQueue.Item(id: id, state: .processing), now: 2)
         #expect(queue.takeDue(now: 16.9) == [])
     }
 
@@ -169,7 +169,7 @@ import Vocabulary
         var queue = watching(isLive: true)
         #expect(queue.takeDue(now: 15) == [id])
         queue.heard(EventFeed.News(items: [id], isLive: true), now: 15)
-        queue.advanced(id, .watched(1), state: .processing, now: 16)
+        queue.advanced(id, .watched(1), item: WorkQueue.Item(id: id, state: .processing), now: 16)
         #expect(queue.takeDue(now: 16.1) == [] && queue.takeDue(now: 16.2) == [id])
     }
 
@@ -178,9 +178,9 @@ import Vocabulary
         queue.heard(EventFeed.News(items: [ItemID.named("b")], isLive: true), now: 2)
         #expect(queue.takeDue(now: 2) == [])
         var uploading = WorkQueue(bounds: IngestBounds())
-        uploading.refresh([(id: id, state: .uploading)], now: 0)
+        uploading.refresh([WorkQueue.Item(id: id, state: .uploading)], now: 0)
         _ = uploading.takeDue(now: 0)
-        uploading.advanced(id, .later(10), state: .uploading, now: 0)
+        uploading.advanced(id, .later(10), item: WorkQueue.Item(id: id, state: .uploading), now: 0)
         uploading.heard(EventFeed.News(items: [id], everything: true, isLive: true), now: 2)
         #expect(uploading.takeDue(now: 9) == [])
     }
