@@ -75,12 +75,13 @@ enum Pattern {
 }
 
 extension LossyTransport {
-    /// Parts whose success the box heard, each with how often it was sent after that.
+    /// Parts whose success the box heard, each as often as it was sent after that. A part is what its URL names: upload, generation, number.
     var sentAgain: [String] {
         var heard: Set<String> = []
         var again: [String] = []
         for exchange in exchanges {
-            guard let part = exchange.contentMD5 else { continue }
+            guard exchange.contentMD5 != nil, let token = exchange.url.split(separator: "/").last else { continue }
+            let part = token.split(separator: ".").prefix(3).joined(separator: ".")
             if heard.contains(part) { again.append(part) }
             if let status = exchange.status, (200..<300).contains(status) { heard.insert(part) }
         }
