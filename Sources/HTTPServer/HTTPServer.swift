@@ -38,7 +38,7 @@ public final class HTTPServer: Sendable {
                 connections: UInt32(bounds.connectionsMax), connection_memory: bounds.connectionMemory))
         guard let daemon else {
             context.release()
-            socket.close(descriptorIsClosed: false)
+            socket.close()
             throw Failure(.internalError, "The server could not be started.", detail: "MHD_start_daemon")
         }
         return HTTPServer(
@@ -54,8 +54,9 @@ public final class HTTPServer: Sendable {
 
     private func finish(_ running: Running) async {
         let listening = MHD_quiesce_daemon(running.daemon)
-        if listening >= 0 { close(listening) }
-        running.socket.close(descriptorIsClosed: listening >= 0)
+        // Nobody finds the socket any more. Its descriptor stays open until the daemon is gone: the library's threads take it out of their epoll
+        // sets when each gets to it, and end the whole process where it is closed by then.
+        running.socket.removeFile()
         core.refuseNew()
         await wait(seconds: bounds.drainTimeout) { self.core.activeCount == 0 }
         // The library aborts the process when it is stopped with a suspended connection, so a handler that does not come back keeps it alive.
@@ -64,6 +65,7 @@ public final class HTTPServer: Sendable {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { @Sendable in
                 MHD_stop_daemon(running.daemon)
+                if listening >= 0 { close(listening) }
                 Unmanaged.passUnretained(core).release()
                 continuation.resume()
             }

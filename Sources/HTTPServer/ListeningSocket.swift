@@ -57,9 +57,13 @@ final class ListeningSocket {
     // The socket's file is no durable state: after a power cut nobody listens, and the next server replaces it.
 
     /// Closes the socket and removes its file, unless another server has put its own there meanwhile.
-    func close(descriptorIsClosed: Bool) {
-        if !descriptorIsClosed, descriptor >= 0 { Glibc.close(descriptor) }
+    func close() {
+        if descriptor >= 0 { Glibc.close(descriptor) }
         descriptor = -1
+        removeFile()
+    }
+
+    func removeFile() {
         guard case .unix(let path) = address, let inode else { return }
         var status = stat()
         if stat(path, &status) == 0, UInt64(status.st_ino) == inode { unlink(path) }
