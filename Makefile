@@ -13,7 +13,7 @@ BIN = .build/release
 .PHONY: help deps toolchain build demo test check bench bench-queue soak install clean
 
 help: ## list the tasks
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /  make \1|/' | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install the Debian packages of packages.txt that are missing
 	@scripts/install-packages packages.txt
