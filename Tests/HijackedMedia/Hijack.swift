@@ -85,7 +85,9 @@ enum Hijack: String {
     private static func allocate() -> Never {
         let chunk = 64 << 20
         for _ in 0..<320 {
-            guard let memory = malloc(chunk) else { fatalError("cannot allocate memory") }
+            // Not malloc: an optimizer takes away a block that nobody reads.
+            let memory = mmap(nil, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+            guard let memory, Int(bitPattern: memory) != -1 else { fatalError("cannot allocate memory") }
             memset(memory, 1, chunk)
         }
         while true { pause() }
