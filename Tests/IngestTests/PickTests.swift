@@ -90,3 +90,18 @@ import Vocabulary
         #expect(failure?.code == .sourceMissing)
     }
 }
+
+@Suite struct LinkTests {
+    @Test func aLinkStandsForItsFileWhichIsTakenOnce() throws {
+        let scratch = try ScratchFolder()
+        let card = scratch.path + "/card"
+        try FileManager.default.createDirectory(atPath: card, withIntermediateDirectories: true)
+        try Files.write([1, 2, 3], to: card + "/a.jpg")
+        try Files.write([4], to: scratch.path + "/elsewhere.jpg")
+        try FileManager.default.createSymbolicLink(atPath: card + "/b.jpg", withDestinationPath: "a.jpg")
+        try FileManager.default.createSymbolicLink(atPath: card + "/c.jpg", withDestinationPath: "../elsewhere.jpg")
+        let walk = try PickWalk([RawPath(card)])
+        let real = try RawPath(scratch.path).resolved().description
+        #expect(walk.files.map(\.path.description).sorted() == [real + "/card/a.jpg", real + "/elsewhere.jpg"])
+    }
+}

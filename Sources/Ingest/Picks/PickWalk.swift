@@ -13,6 +13,7 @@ struct PickWalk {
     // A link may lead back up; each folder is read once.
     private var visited: Set<FolderIdentity> = []
     private struct FolderIdentity: Hashable { let device, inode: UInt64 }
+    private var found: Set<RawPath> = []
 
     /// - Throws: `source-missing` when one of the paths does not exist; nothing has been done then.
     init(_ paths: [RawPath]) throws(Failure) {
@@ -38,7 +39,10 @@ struct PickWalk {
                 throw Failure(
                     .usage, "There are more than \(Self.fileCountMax) files: pick fewer folders at once.")
             }
-            files.append(WalkedFile(path: path, size: facts.size, modified: facts.modified))
+            // A link stands for its file: a move has to take the bytes, not the link, and the same file is taken once.
+            let file = (try? path.resolved()) ?? path
+            guard found.insert(file).inserted else { return }
+            files.append(WalkedFile(path: file, size: facts.size, modified: facts.modified))
         case .folder: try visitFolder(path, facts, depth: depth, isRoot: isRoot)
         case .other: ignored.append(IgnoredFile(path: path, reason: .notAFile))
         }
