@@ -109,9 +109,9 @@ enum VerifyWords {
                 "NOT safe to format: \(lost) of \(report.files.count) files would be lost; \(safe) are safe at the backend\(asked)"
             )
         } else {
-            lines.append(
-                "safe to format: \(safe) of \(report.files.count) files are at the backend\(asked), nothing else is worth keeping"
-            )
+            let others = report.files.count { $0.status == .notMedia }
+            let left = others > 0 ? "; the \(others) named above are no media that can be read, and stay behind" : ""
+            lines.append("safe to format: \(safe) of \(report.files.count) files are at the backend\(asked)\(left)")
         }
         return lines
     }
