@@ -196,15 +196,3 @@ extension FailureCode {
     ]
     private static let rows: [FailureCode: Row] = Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
 }
-
-/// The fixed exit statuses of every verb.
-public enum ExitStatus: Int32, Sendable {
-    case done = 0
-    /// `check`: something is wrong.
-    case failed = 1
-    case usage = 2
-    /// Done, but some items were rejected, failed or are missing.
-    case partly = 3
-    /// This one medium was rejected (`probe`, `transcode`, `thumb` of one file).
-    case rejected = 4
-}

@@ -239,7 +239,6 @@ public enum WorkerOrder: Codable, Sendable, Equatable {
     case file(job: Int, name: OutputName)
     /// The sealed output is durable on the parent's side.
     case stored(job: Int, name: OutputName)
-    case cancel(job: Int)
 }
 
 /// Worker to parent.
