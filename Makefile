@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue soak install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench-queue: build ## what the queue itself costs, over COUNT (2000) small photo
 
 soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+fuzz: build ## damaged photos, videos and sounds for MINUTES (1) by SEED (1): each ends in a result or a code
+	@scripts/fuzz --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
 
 install: build ## put the programs into PREFIX/bin (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin
