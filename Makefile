@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue soak fuzz install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ bench: build ## time Rushes beside its peers: Benchmarks/
 
 bench-queue: build ## what the queue itself costs, over COUNT (2000) small photos
 	@Benchmarks/bench-queue $(BIN)/rushes --count $(COUNT)
+
+bench-video: build ## one pass beside the usual chain of ffmpeg commands, on generated 4K clips: CPU, VMAF, bytes, memory
+	@Benchmarks/bench-video $(BIN)/rushes
 
 soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)

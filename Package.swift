@@ -91,7 +91,7 @@ let package = Package(
 
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
-        tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
+        tests("TranscodeTests", uses: ["Transcode", "Thumbs", "FFmpeg", "Vocabulary"]),
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
         // A worker that misbehaves in every way that a test asks for.
         .executableTarget(

@@ -86,7 +86,7 @@ public final class MediaJobs: Sendable {
         _ path: String, name: String, owner: MediaOwner = .box, settings: TranscodeSettings, into folder: String,
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
-        let paths = Self.paths(of: settings.outputs, in: folder) { $0 == .poster ? "jpg" : "mp4" }
+        let paths = Self.paths(of: settings.outputs, in: folder, extension: \.videoFileExtension)
         return try await transcode(
             path, name: name, owner: owner, settings: settings, to: paths, progress: progress)
     }

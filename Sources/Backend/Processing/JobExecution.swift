@@ -128,17 +128,21 @@ struct JobExecution: Sendable {
         try Files.makeFolder(folder)
         defer { try? Files.removeTree(folder) }
         let path = try await store.path(key)
-        var reason: Reason?
         var files: [MadeFile] = []
         if !plan.transcode.isEmpty {
             let (board, item) = (progress, job.item.id)
-            (reason, files) = try await media.transcode(path, name, plan.transcode, folder) { fraction in
+            let made = try await media.transcode(path, name, plan.transcode, folder) { fraction in
                 board.report(item, Self.verifyShare + (1 - Self.verifyShare) * fraction)
             }
-        } else {
-            (reason, files) = try await media.thumb(path, name, plan.thumbSizes, folder)
+            if let reason = made.reason { return reason }
+            files = made.files
+            manifest.previewColor = made.previewColor.flatMap { $0.isColor ? $0 : nil }
         }
-        if let reason { return reason }
+        if !plan.thumbSizes.isEmpty {
+            let (reason, thumbnails) = try await media.thumb(path, name, plan.thumbSizes, folder)
+            if let reason { return reason }
+            files += thumbnails
+        }
         let wanted = Set(plan.transcode + plan.thumbSizes.map(ThumbSettings.name(of:)))
         guard files.count == wanted.count, Set(files.map(\.output.name)) == wanted else {
             throw Failure(
@@ -219,10 +223,14 @@ extension RenditionRow {
 extension OutputName {
     /// What it is and how it is served follow from what was asked for, not from what the worker says.
     fileprivate var role: FileRole {
-        if self == .poster { return .poster }
-        return Int(rawValue) == nil ? .rendition : .thumbnail
+        Int(rawValue) == nil ? videoRole : .thumbnail
     }
-    fileprivate var contentType: String { role == .rendition ? "video/mp4" : "image/jpeg" }
+    fileprivate var contentType: String { role == .thumbnail ? "image/jpeg" : videoContentType }
+}
+
+extension String {
+    /// `#rrggbb`: the worker's word is passed on to everybody who asks.
+    fileprivate var isColor: Bool { utf8.count == 7 && hasPrefix("#") && dropFirst().allSatisfy(\.isHexDigit) }
 }
 
 extension FileRole {

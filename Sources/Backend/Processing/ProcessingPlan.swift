@@ -33,7 +33,11 @@ struct ProcessingPlan: Sendable, Hashable {
                 if !isAlias { transcode.append(.rendition1080) }
             }
             if !has(.poster) { transcode.append(.poster) }
-        case .photo, .animation:
+            if !has(.storyboard) { transcode += [.storyboard, .storyboardIndex] }
+        case .animation:
+            if !has(.rendition, OutputName.rendition1080.rawValue) { transcode.append(.rendition1080) }
+            if !has(.thumbnail, String(Self.thumbSize)) { thumbSizes.append(Self.thumbSize) }
+        case .photo:
             if !has(.thumbnail, String(Self.thumbSize)) { thumbSizes.append(Self.thumbSize) }
         case .audio: break
         }

@@ -157,8 +157,14 @@ struct Span: Equatable {
             rate = Double(frames) / seconds
             return
         }
-        let shown = video.timeBase.seconds(last - first)
         let nominal = video.averageRate.isKnown ? 1 / video.averageRate.double : 0
+        // A bare stream of coded pictures says no times, at most of the first.
+        if timing.timed <= 1, frames > 1, nominal > 0 {
+            end = start + Double(frames) * nominal
+            rate = video.averageRate.double
+            return
+        }
+        let shown = video.timeBase.seconds(last - first)
         let between = frames > 1 && shown > 0 ? shown / Double(frames - 1) : nominal
         let byPacket = timing.end.map { video.timeBase.seconds($0 - last) } ?? 0
         end = start + shown + (byPacket > 0 ? byPacket : between)
