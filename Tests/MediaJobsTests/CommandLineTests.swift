@@ -22,7 +22,7 @@ import Testing
             ["thumb", "--size", "0", "a", "b"],
             ["transcode", "a", "b", "c"], ["transcode", "--preset", "placebo2", "a", "b"],
             ["transcode", "--crf", "52", "a", "b"],
-            ["transcode", "--ladder", "a", "b"], ["probe", "--memory", "lots", "a"],
+            ["transcode", "--chapters", "a", "b"], ["probe", "--memory", "lots", "a"],
         ])
     func usage(_ words: [String]) throws {
         let ended = try CommandLineRun.Running(words, in: "/", worker: nil).wait()

@@ -8,7 +8,7 @@ final class KeyframePass {
     /// Videos up to this many seconds are decoded whole where their key frames are too far apart to show what happens.
     static let wholeMax = 30.0
     /// Key frames so many tiles apart are too far.
-    static let sparseTiles = 2.0
+    static let sparseTiles = 1.5
 
     /// How the pictures are reached, from the cheapest to the surest.
     private enum Way { case jumps, keyframesInPassing, everything }

@@ -6,7 +6,7 @@ extension Verb {
     private static let poster = Option("--poster", "F.jpg", "also write a still of the video")
     private static let storyboard = Option(
         "--storyboard", "F.jpg",
-        "also write small pictures from all over the video, and F.vtt, which says where each is")
+        "also write small pictures of all its parts, with F.vtt as their index")
     private static let ladder = Option("--ladder", nil, "also write OUT-720p.mp4 and OUT-480p.mp4")
     private static let preset = Option("--preset", "P", "x264's preset, from ultrafast to veryslow (default veryfast)")
     private static let crf = Option("--crf", "N", "x264's constant rate factor, 0 to 51, less is better (default 21)")
