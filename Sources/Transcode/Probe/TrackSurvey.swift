@@ -10,6 +10,8 @@ struct TrackSurvey {
     static let decodePacketMax = 300
     /// Decoded frames looked at for interlacing.
     static let sampleFrameMax = 6
+    /// Larger pictures are never interlaced, and dear: one of them tells the rest.
+    static let interlacedPixelMax = 1920 * 1088
     /// Samples read for their showing times where the index, which has decoding times, leaves doubt.
     static let timedSampleMax = 600
 
