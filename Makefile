@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue bench-video soak fuzz install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench-queue: build ## what the queue itself costs, over COUNT (2000) small photo
 
 bench-video: build ## one pass beside the usual chain of ffmpeg commands, on generated 4K clips: CPU, VMAF, bytes, memory
 	@Benchmarks/bench-video $(BIN)/rushes
+
+compare-corpus: build ## what ffmpeg's plain command and Rushes make of each kind of video: compare-corpus.md
+	@scripts/compare-corpus --rushes $(BIN)/rushes
 
 soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
