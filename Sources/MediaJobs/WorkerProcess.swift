@@ -49,9 +49,6 @@ final class WorkerProcess: Sendable {
             "LANG": "C.UTF-8",
             // Each arena may promise 64 MiB of address space; decoder threads are few.
             "MALLOC_ARENA_MAX": "2",
-            // By itself glibc stops mapping large blocks once one was freed, and pictures then leave holes that never go back.
-            "MALLOC_MMAP_THRESHOLD_": "1048576",
-            "MALLOC_TRIM_THRESHOLD_": "1048576",
             // A crash is an answer here; the backtracer would start a program and keep the crash waiting.
             "SWIFT_BACKTRACE": "enable=no",
         ]
