@@ -23,7 +23,10 @@ final class Renditions {
     ) throws(Failure) -> Renditions {
         var writers: [RenditionWriter] = []
         let stills = try Stills.open(plan.stills)
+        var threads = threads
         for rendition in encode.renditions {
+            // The smaller ones are encoded beside the largest, which keeps the cores busy.
+            if !writers.isEmpty { threads.encoder = max(1, threads.encoder / 2) }
             let writer = try RenditionWriter.open(
                 rendition, of: encode, settings: settings, threads: threads,
                 descriptor: try outputs.open(rendition.name), bytesMax: limits.outputBytesMax, sound: sound)
