@@ -1,6 +1,8 @@
+import Curl
 import Files
 public import HTTPServer
 import MediaJobs
+import Synchronization
 public import Vocabulary
 
 /// The server: API, processing and housekeeping over one data folder. `rushes serve` runs it, and `rushes ingest` does so in its own process
@@ -19,6 +21,7 @@ public actor Backend {
     static let ledgerName = "ledger.sqlite"
     static let keyName = "signing-key"
     static let lockName = "lock"
+    static let workName = "work"
 
     private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams) {
         self.lock = lock
@@ -45,25 +48,29 @@ public actor Backend {
                 detail: "process \(FileLock.holder(folder + "/" + lockName).map(String.init) ?? "unknown")")
         }
         let ledger = try await SQLiteLedger.open(folder + "/" + ledgerName)
-        let store = try DirectoryBlobStore.open(folder)
+        let door = settings.store == nil ? try DirectoryBlobStore.open(folder) : nil
+        let store = try await openStore(settings, ledger, door)
         let bell = Bell()
         let progress = ProgressBoard()
         let running = RunningJobs()
         var processing = processing
         processing.laneCount = settings.jobCount
         processing.keepsLocation = settings.keepsLocation
+        let sealing = Sealing(ledger: ledger, store: store, clock: settings.clock)
         let sweeper = Sweeper(
-            ledger: ledger, store: store, policy: processing.policy, clock: settings.clock, log: eventLog)
+            ledger: ledger, store: store, sealing: sealing, policy: processing.policy, clock: settings.clock,
+            log: eventLog, wake: { bell.ring() })
         try await sweeper.start()
         let events = EventStreams(ledger: ledger, settings: streams, log: settings.log)
+        let hint = Hint()
         let api = API(
-            ledger: ledger, store: store, door: store, signer: try URLSigner.open(folder + "/" + keyName),
-            completions: Completions(),
+            ledger: ledger, store: store, door: door, dataFolder: folder,
+            signer: try URLSigner.open(folder + "/" + keyName), sealing: sealing,
             progress: progress, events: events, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
             lifetimes: settings.lifetimes,
-            log: settings.log, wake: { bell.ring() }, running: running)
+            log: settings.log, wake: { bell.ring() }, lookAtStore: { hint.give() }, running: running)
         let loop = ProcessingLoop(
-            ledger: ledger, store: store, workFolder: store.work, media: media, progress: progress,
+            ledger: ledger, store: store, workFolder: folder + "/" + workName, media: media, progress: progress,
             running: running, settings: processing, clock: settings.clock,
             bell: bell,
             tell: { events.ring($0) },
@@ -71,8 +78,21 @@ public actor Backend {
         let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)
         let backend = Backend(lock: lock, server: server, loop: loop, events: events)
         await loop.start()
-        await backend.keepHouse(sweeper, bell, processing, clock: settings.clock, log: settings.log)
+        await backend.keepHouse(sweeper, bell, hint, processing, clock: settings.clock, log: settings.log)
         return backend
+    }
+
+    private static func openStore(
+        _ settings: BackendSettings, _ ledger: any Ledger, _ door: DirectoryBlobStore?
+    ) async throws(Failure) -> any BlobStore {
+        if let door { return door }
+        guard let store = settings.store else { preconditionFailure("there is always one store") }
+        var random = SystemRandomNumberGenerator()
+        let proposal = String(UInt64.random(in: .min ... .max, using: &random), radix: 36)
+        return try await S3BlobStore.open(
+            S3Client(settings: store, http: HTTPClient(), clock: settings.clock),
+            prefix: try await ledger.storePrefix(proposal), workFolder: settings.dataFolder + "/" + workName,
+            log: settings.log)
     }
 
     /// Lets requests under way end, gives running jobs back, and lets go of the folder. May be called more than once.
@@ -92,7 +112,7 @@ public actor Backend {
     nonisolated var streamCount: Int { events.count }
 
     private func keepHouse(
-        _ sweeper: Sweeper, _ bell: Bell, _ processing: ProcessingLoop.Settings,
+        _ sweeper: Sweeper, _ bell: Bell, _ hint: Hint, _ processing: ProcessingLoop.Settings,
         clock: @escaping @Sendable () -> Timestamp, log: @escaping @Sendable (String) -> Void
     ) {
         let events = events
@@ -114,6 +134,7 @@ public actor Backend {
                             by: step, leaseUntil: now.adding(seconds: processing.lease))
                     }
                     try await sweeper.removeDoomed()
+                    if hint.take() { try await sweeper.lookAtSessions() }
                     if sinceSweep >= Self.sweepSeconds {
                         sinceSweep = 0
                         try await sweeper.sweep()
@@ -123,4 +144,11 @@ public actor Backend {
             }
         }
     }
+}
+
+/// Somebody says that something has happened in the store; looking at it once answers any number of them.
+private final class Hint: Sendable {
+    private let isGiven = Atomic<Bool>(false)
+    func give() { isGiven.store(true, ordering: .relaxed) }
+    func take() -> Bool { isGiven.exchange(false, ordering: .relaxed) }
 }

@@ -51,7 +51,7 @@ public enum BackendCheck {
         }
         guard let expected = blob.sha256 else { return nil }
         do throws(Failure) {
-            guard try await store.sha256(blob.key, progress: { _ throws(Failure) in }) == expected else {
+            guard try await store.sha256(blob.key, keptIn: nil, progress: { _ throws(Failure) in }) == expected else {
                 return Finding(
                     "blob-damaged", invariant: 3, "A stored object no longer has its recorded hash.",
                     subject: blob.key.rawValue)

@@ -62,6 +62,14 @@ extension SQLiteLedger {
             sha256: row.digest(2))
     }
 
+    func storePrefix(_ proposal: String) async throws(Failure) -> String {
+        try await database.write("ledger.storePrefix") { database throws(Failure) in
+            if let row = try database.row("SELECT prefix FROM store_prefix") { return try row.required(0, SQLRow.text) }
+            try database.run("INSERT INTO store_prefix(prefix) VALUES(?1)", [.text(proposal)])
+            return proposal
+        }
+    }
+
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition? {
         let row = try await database.row(
             "SELECT \(RenditionRow.columns) FROM renditions WHERE blob = ?1", [SQLValue(key)])
