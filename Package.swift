@@ -91,6 +91,9 @@ let package = Package(
             name: "LossyTransport", dependencies: ["Ingest", "Curl", "Vocabulary"], path: "Tests/LossyTransport",
             swiftSettings: house),
 
+        // Real object stores for tests, and a proxy that spoils what goes through it.
+        .target(name: "TestStores", path: "Tests/TestStores", exclude: ["fault-proxy"], swiftSettings: house),
+
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
         tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
@@ -114,12 +117,12 @@ let package = Package(
             ]),
         tests(
             "BackendTests",
-            uses: ["Backend", "HTTPServer", "SQLite", "Curl", "XML", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+            uses: ["TestStores", "Backend", "HTTPServer", "SQLite", "Curl", "XML", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
             uses: [
-                "LossyTransport", "HTTPServer",
+                "LossyTransport", "TestStores", "HTTPServer",
                 "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
                 "rushes-media",
             ],

@@ -48,8 +48,14 @@ public actor Backend {
                 detail: "process \(FileLock.holder(folder + "/" + lockName).map(String.init) ?? "unknown")")
         }
         let ledger = try await SQLiteLedger.open(folder + "/" + ledgerName)
-        let door = settings.store == nil ? try DirectoryBlobStore.open(folder) : nil
-        let store = try await openStore(settings, ledger, door)
+        var door: DirectoryBlobStore?
+        let store: any BlobStore
+        if let bucket = settings.store {
+            store = try await openStore(bucket, ledger, settings)
+        } else {
+            let folderStore = try DirectoryBlobStore.open(folder)
+            (door, store) = (folderStore, folderStore)
+        }
         let bell = Bell()
         let progress = ProgressBoard()
         let running = RunningJobs()
@@ -82,17 +88,15 @@ public actor Backend {
         return backend
     }
 
-    private static func openStore(
-        _ settings: BackendSettings, _ ledger: any Ledger, _ door: DirectoryBlobStore?
-    ) async throws(Failure) -> any BlobStore {
-        if let door { return door }
-        guard let store = settings.store else { preconditionFailure("there is always one store") }
+    private static func openStore(_ settings: S3Settings, _ ledger: any Ledger, _ backend: BackendSettings)
+        async throws(Failure) -> S3BlobStore
+    {
         var random = SystemRandomNumberGenerator()
         let proposal = String(UInt64.random(in: .min ... .max, using: &random), radix: 36)
+        guard let prefix = try await ledger.storePrefix(orMake: proposal) else { throw LedgerFault.vanished }
         return try await S3BlobStore.open(
-            S3Client(settings: store, http: HTTPClient(), clock: settings.clock),
-            prefix: try await ledger.storePrefix(proposal), workFolder: settings.dataFolder + "/" + workName,
-            log: settings.log)
+            S3Client(settings: settings, http: HTTPClient(), clock: backend.clock), prefix: prefix,
+            workFolder: backend.dataFolder + "/" + workName, log: backend.log)
     }
 
     /// Lets requests under way end, gives running jobs back, and lets go of the folder. May be called more than once.

@@ -86,8 +86,9 @@ protocol Ledger: Sendable {
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool
     /// Those that have a store's name, by id.
     func openUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow]
-    /// Below which this ledger's objects lie in a bucket, the same for ever. - Parameter proposal: taken where there is none yet.
-    func storePrefix(_ proposal: String) async throws(Failure) -> String
+    /// Below which this ledger's objects lie in a bucket, the same for ever.
+    /// - Parameter proposal: taken where there is none yet; nil only looks.
+    func storePrefix(orMake proposal: String?) async throws(Failure) -> String?
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow?
     /// A rendition that offers this object, for its content type.
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition?

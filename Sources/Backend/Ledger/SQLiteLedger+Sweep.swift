@@ -62,12 +62,13 @@ extension SQLiteLedger {
             sha256: row.digest(2))
     }
 
-    func storePrefix(_ proposal: String) async throws(Failure) -> String {
-        try await database.write("ledger.storePrefix") { database throws(Failure) in
-            if let row = try database.row("SELECT prefix FROM store_prefix") { return try row.required(0, SQLRow.text) }
+    func storePrefix(orMake proposal: String?) async throws(Failure) -> String? {
+        if let row = try await database.row("SELECT prefix FROM store_prefix") { return row.text(0) }
+        guard let proposal else { return nil }
+        _ = try await database.write("ledger.storePrefix") { database throws(Failure) in
             try database.run("INSERT INTO store_prefix(prefix) VALUES(?1)", [.text(proposal)])
-            return proposal
         }
+        return proposal
     }
 
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition? {

@@ -10,6 +10,9 @@ struct StoreAbilities: Sendable, Hashable {
     var showsMD5: Bool
     /// A body that does not have the signed Content-MD5 is refused.
     var checksMD5: Bool
+
+    /// As most stores do.
+    static let usual = StoreAbilities(takesLateParts: false, showsMD5: true, checksMD5: true)
 }
 
 /// Tries a store with an upload of its own, the way a client would: signed URLs, no key. What it leaves when it is cut short is swept like any
