@@ -32,7 +32,8 @@ public struct BackendSettings: Sendable {
     }
 
     public init(
-        dataFolder: String, listen: ListenAddress, store: S3Settings? = nil, media: MediaJobs, jobCount: Int = 2, keepsLocation: Bool = false,
+        dataFolder: String, listen: ListenAddress, store: S3Settings? = nil, media: MediaJobs, jobCount: Int = 2,
+        keepsLocation: Bool = false,
         lifetimes: Lifetimes = Lifetimes(), bounds: HTTPBounds = HTTPBounds(),
         clock: @escaping @Sendable () -> Timestamp = Timestamp.system,
         log: @escaping @Sendable (String) -> Void = { _ in }

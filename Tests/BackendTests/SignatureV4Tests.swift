@@ -29,7 +29,8 @@ import Testing
     ) -> Vector {
         let fixed = [
             SignatureV4.Parameter("Host", "examplebucket.s3.amazonaws.com"),
-            SignatureV4.Parameter("x-amz-content-sha256", hash), SignatureV4.Parameter("x-amz-date", "20130524T000000Z"),
+            SignatureV4.Parameter("x-amz-content-sha256", hash),
+            SignatureV4.Parameter("x-amz-date", "20130524T000000Z"),
         ]
         return Vector(
             testDescription: name, signer: s3, time: may,
@@ -38,7 +39,8 @@ import Testing
             signature: signature)
     }
     private static func suite(
-        _ name: String, _ method: String, _ query: [SignatureV4.Parameter] = [], _ headers: [SignatureV4.Parameter] = [],
+        _ name: String, _ method: String, _ query: [SignatureV4.Parameter] = [],
+        _ headers: [SignatureV4.Parameter] = [],
         _ signature: String
     ) -> Vector {
         let fixed = [

@@ -37,7 +37,8 @@ public struct TestStore: Sendable {
         }
         ending.append { _ = run(scripts + "/" + down, environment, ["--purge"]) }
         return TestStore(
-            endpoint: String(endpoint), bucket: "test", accessKey: accessKey, secretKey: "testsecretkey", folder: folder)
+            endpoint: String(endpoint), bucket: "test", accessKey: accessKey, secretKey: "testsecretkey", folder: folder
+        )
     }
 
     /// What a program says on its standard output, after it has ended. Not by Foundation's Process: a socket of its own goes into the child, and

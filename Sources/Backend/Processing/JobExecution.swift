@@ -72,7 +72,8 @@ struct JobExecution: Sendable {
                 do throws(Failure) {
                     sha256 = try await cancellation.watch { () async throws(Failure) in
                         // A sidecar is only kept; the rest is looked at after this.
-                        try await store.sha256(key, keptIn: upload.role == .sidecar ? nil : folder) { done throws(Failure) in
+                        try await store.sha256(key, keptIn: upload.role == .sidecar ? nil : folder) {
+                            done throws(Failure) in
                             try cancellation.check()
                             board.report(item, Self.verifyShare * Double(done) / Double(size))
                         }

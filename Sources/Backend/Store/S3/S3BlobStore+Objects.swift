@@ -22,11 +22,13 @@ extension S3BlobStore {
     }
 
     /// Within the store.
-    func copy(_ source: String, to target: String, bytes: Int, partSize: Int = S3Client.copyBytesMax) async throws(Failure)
+    func copy(_ source: String, to target: String, bytes: Int, partSize: Int = S3Client.copyBytesMax)
+        async throws(Failure)
     {
         guard bytes > partSize else { return try await client.copy(source, to: target) }
         let numbers = 1...((bytes + partSize - 1) / partSize)
-        try await inParts(target, numbers.map { SignedPart(number: $0, length: 0, md5: "") }) { part, upload throws(Failure) in
+        try await inParts(target, numbers.map { SignedPart(number: $0, length: 0, md5: "") }) {
+            part, upload throws(Failure) in
             let start = (part.number - 1) * partSize
             return try await client.copyPart(
                 source, start..<min(bytes, start + partSize), to: target, of: upload, number: part.number)
@@ -144,7 +146,8 @@ private final class FetchSink: @unchecked Sendable {
         }
         try Files.makeFolder(folder)
         guard try Files.freeBytes(at: folder) > size + APIBounds.freeBytesMin else {
-            throw Failure(.diskFull, "The backend has no room to look at a file: free some on its disk.", detail: "\(size)")
+            throw Failure(
+                .diskFull, "The backend has no room to look at a file: free some on its disk.", detail: "\(size)")
         }
         let path = "\(folder)/\(key)"
         if try Files.facts(path) != nil { try Files.remove(path) }

@@ -148,7 +148,8 @@ enum ETag {
     static func composite(_ md5s: [String?]) -> String? {
         let digest = Digest(.md5)
         for md5 in md5s {
-            guard let bytes = md5.flatMap({ Data(base64Encoded: SignedPart(number: 0, length: 0, md5: $0).contentMD5) }),
+            guard
+                let bytes = md5.flatMap({ Data(base64Encoded: SignedPart(number: 0, length: 0, md5: $0).contentMD5) }),
                 bytes.count == 16
             else { return nil }
             digest.update(bytes)

@@ -92,7 +92,8 @@ extension S3Client {
         let list = parts.sorted { $0.number < $1.number }.map {
             "<Part><PartNumber>\($0.number)</PartNumber><ETag>&quot;\($0.etag.escapedForXML)&quot;</ETag></Part>"
         }
-        let body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+        let body =
+            "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
             + "\(list.joined())</CompleteMultipartUpload>"
         let answer = try await send(
             Request(

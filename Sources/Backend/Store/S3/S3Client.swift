@@ -67,7 +67,8 @@ struct S3Client: Sendable {
         limits.slowBytesPerSecond = 1
         limits.responseBytesMax = request.answerBytesMax
         var message = HTTPRequest(
-            request.method, url(path, SignatureV4.canonicalQuery(request.query)), headers: ["Authorization": authorization],
+            request.method, url(path, SignatureV4.canonicalQuery(request.query)),
+            headers: ["Authorization": authorization],
             body: request.body, limits: limits)
         for header in headers where header.name != "Host" { message.headers[header.name] = header.value }
         do throws(Failure) {
@@ -91,7 +92,8 @@ struct S3Client: Sendable {
             payloadHash: SignatureV4.unsignedPayload)
         return url(
             path,
-            signature.presignedQuery(request, at: clock(), expiresIn: min(max(1, Int(seconds)), Self.presignedSecondsMax)))
+            signature.presignedQuery(
+                request, at: clock(), expiresIn: min(max(1, Int(seconds)), Self.presignedSecondsMax)))
     }
     /// A week (S3's documentation of `X-Amz-Expires`).
     private static let presignedSecondsMax = 604_800
@@ -115,7 +117,9 @@ struct S3Answer: Sendable {
     init(_ response: HTTPResponse, sentAt: Timestamp) {
         self.response = response
         self.sentAt = sentAt
-        let isForeign = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") ?? false
+        // Swift calls answers without a body HTML too.
+        let isForeign =
+            !response.body.isEmpty && response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") ?? false
         // An error may come with status 200, after white space that kept the connection alive.
         let error = response.body.isEmpty ? nil : try? XMLDocument.parse(response.body)
         if isForeign {
@@ -162,7 +166,8 @@ struct S3RetryPolicy: Sendable, Hashable {
         case .success(let answer):
             guard let code = answer.code else { return false }
             return answer.response.status >= 500 || answer.response.status == 429 || code == S3Answer.foreign
-                || ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"].contains(code)
+                || ["InternalError", "SlowDown", "ServiceUnavailable", "RequestTimeout", "OperationAborted"].contains(
+                    code)
         }
     }
 
