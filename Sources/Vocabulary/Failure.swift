@@ -121,6 +121,7 @@ extension FailureCode {
     public static let bodyTooLarge = FailureCode(rawValue: "body-too-large")
     public static let quotaExceeded = FailureCode(rawValue: "quota-exceeded")
     public static let busy = FailureCode(rawValue: "busy")
+    public static let clockSkewed = FailureCode(rawValue: "clock-skewed")
 
     /// The documented table of codes: one row a code.
     public static let all: [Row] = [
@@ -193,6 +194,9 @@ extension FailureCode {
         Row(code: .bodyTooLarge, remedy: .giveUp, status: 413, meaning: "the request body is over its bound"),
         Row(code: .quotaExceeded, remedy: .askUser, status: 507, meaning: "the owner's quota is used up"),
         Row(code: .busy, remedy: .retryLater, status: 503, meaning: "too much at once; see Retry-After"),
+        Row(
+            code: .clockSkewed, remedy: .askUser, status: 503,
+            meaning: "the clocks of two machines are so far apart that signatures do not hold"),
     ]
     private static let rows: [FailureCode: Row] = Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
 }

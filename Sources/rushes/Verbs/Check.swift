@@ -22,7 +22,7 @@ extension Verb {
             sides.append("the box in \(configuration.home)")
         }
         if try Files.facts(backend) != nil {
-            findings += try await BackendCheck.run(dataFolder: backend)
+            findings += try await BackendCheck.run(dataFolder: backend, store: configuration.store)
             sides.append("the backend in \(backend)")
         } else if arguments[.data] != nil {
             throw Failure(.sourceMissing, "The folder “\(backend)” does not exist.")
