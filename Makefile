@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue soak install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue soak-ingest soak install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,8 +40,10 @@ bench: build ## time Rushes beside its peers: Benchmarks/
 bench-queue: build ## what the queue itself costs, over COUNT (2000) small photos
 	@Benchmarks/bench-queue $(BIN)/rushes --count $(COUNT)
 
-soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
+soak-ingest: build ## ingest under random kill -9 of box, backend and media processes for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+soak: soak-ingest ## the same
 
 install: build ## put the programs into PREFIX/bin (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -104,7 +104,7 @@ extension ItemPipeline {
 
     private func isMediaFault(_ failure: Failure) -> Bool {
         switch failure.code {
-        case .mediaCrashed, .mediaTimeout, .mediaProtocol, .outputInvalid, .overBudget: true
+        case .mediaCrashed, .mediaKilled, .mediaTimeout, .mediaProtocol, .outputInvalid, .overBudget: true
         default: false
         }
     }
