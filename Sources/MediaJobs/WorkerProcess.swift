@@ -211,7 +211,8 @@ final class WorkerProcess: Sendable {
             }
         }
         let ending = exit ?? child.stop()
-        return breakdown.failure(            file: file, exit: ending, lastWords: child.lastWords,
+        return breakdown.failure(
+            file: file, exit: ending, lastWords: child.lastWords,
             machineRanOut: Machine.memoryKillCount != memoryKillsAtStart)
     }
 }

@@ -173,7 +173,8 @@ public final class ChildProcess: Sendable {
         try checked("prlimit", rushes_limit(pid, rushes_limit_data(), UInt64(dataBytes)))
         try checked("prlimit", rushes_limit(pid, rushes_limit_file_size(), UInt64(fileBytes)))
         let used = try checked("clock_gettime", rushes_cpu_nanoseconds(pid))
-        try checked("prlimit", rushes_limit(pid, rushes_limit_cpu(), UInt64(used) / 1_000_000_000 + 1 + UInt64(moreCPUSeconds)))
+        try checked(
+            "prlimit", rushes_limit(pid, rushes_limit_cpu(), UInt64(used) / 1_000_000_000 + 1 + UInt64(moreCPUSeconds)))
     }
 
     /// May be called from anywhere, also after the end.
