@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Files that take over the decoder, among good ones, through the whole program: `hijacked-media` is the worker that ships with a decoder that
 /// does what such a file says.
-@Suite struct HostileIngestTests {
+@Suite(.enabled(if: Programs.waits)) struct HostileIngestTests {
     private static let deeds: [String: FailureCode] = [
         "crashes": .mediaCrashed, "hangs": .mediaTimeout, "forks": .mediaCrashed, "allocates": .overBudget,
     ]

@@ -5,7 +5,7 @@ import Vocabulary
 
 /// File systems that go away, turn read-only or fill while something is copied from or to them. The program is stopped for the moment in which
 /// that happens, so that it happens in the middle.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct VanishingTests {
+@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Programs.waits)) struct VanishingTests {
     /// Enough that a copy takes a while.
     private static let bigBytes = 64 << 20
 
