@@ -89,7 +89,7 @@ import Vocabulary
 
     @Test func aStagingDiskThatFillsInMidCopyStopsTheRunAndTheSameCommandGoesOn() async throws {
         try await onThread {
-            guard let disk = try Disk(megabytes: 220) else { return }
+            guard let disk = try Disk(megabytes: 320) else { return }
             let home = disk.scratch.path + "/homes"
             try disk.show(at: home)
             let card = disk.scratch.path + "/card"

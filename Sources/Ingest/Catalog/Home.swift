@@ -1,4 +1,4 @@
-public import Files
+import Files
 public import Vocabulary
 
 /// What a home is before anything in it is opened.
@@ -22,9 +22,9 @@ public enum Home {
     static func requireNothingStaged(_ home: String) throws(Failure) {
         let staging = home + "/staging"
         guard try Files.facts(staging)?.kind == .folder else { return }
-        let lost = try Files.names(in: staging).filter { name throws(Failure) in
-            guard ItemID(rawValue: name) != nil else { return false }
-            return try !Files.names(in: staging + "/" + name).isEmpty
+        var lost: [String] = []
+        for name in try Files.names(in: staging) where ItemID(rawValue: name) != nil {
+            if try !Files.names(in: staging + "/" + name).isEmpty { lost.append(name) }
         }
         guard !lost.isEmpty else { return }
         throw Failure(

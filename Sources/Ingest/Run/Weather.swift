@@ -56,6 +56,7 @@ actor Weather {
         var faults = 0
         var since: Double?
         while true {
+            let attempted = clock.seconds
             do throws(Failure) {
                 if let verdict = await verdict { throw verdict }
                 let value = try await operation()
@@ -70,7 +71,8 @@ actor Weather {
                 }
                 let start = since ?? clock.seconds
                 since = start
-                let delay = try await endured(error, faults: faults, since: start)
+                let isBlink = clock.seconds - min(start, attempted) < Self.blink
+                let delay = try await endured(error, faults: faults, since: start, isBlink: isBlink)
                 await clock.sleep(delay)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
@@ -87,12 +89,13 @@ actor Weather {
     }
 
     /// - Returns: seconds to wait.
-    private func endured(_ failure: Failure, faults: Int, since: Double) async throws(Failure) -> Double {
+    private func endured(_ failure: Failure, faults: Int, since: Double, isBlink: Bool) async throws(Failure) -> Double
+    {
         if reason?.code != failure.code {
             reason = failure
             isSaid = false
         }
-        if !isSaid, failure.code != .backendUnreachable || clock.seconds - since >= Self.blink {
+        if !isSaid, failure.code != .backendUnreachable || !isBlink {
             isSaid = true
             await say(failure.message)
         }
