@@ -10,12 +10,13 @@ struct Catalog: Sendable {
     /// - Throws: also what `Home.isInUse` does.
     static func open(home: String) async throws(Failure) -> Catalog {
         _ = try Home.isInUse(home)
+        let holdsItems = try Home.holdsItems(home)
         let catalog = Catalog(
             database: try await Database.open(
                 home + "/" + Home.catalogName, migrations: CatalogSchema.migrations))
         // A whole catalog, but not the one of this home.
-        if try await catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
-            try Home.requireNothingStaged(home)
+        if holdsItems, try await catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
+            throw Home.catalogIsGone(home)
         }
         return catalog
     }
