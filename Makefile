@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak fuzz install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak-ingest soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,11 +46,13 @@ bench-video: build ## one pass beside the usual chain of ffmpeg commands, on gen
 compare-corpus: build ## what ffmpeg's plain command and Rushes make of each kind of video: compare-corpus.md
 	@scripts/compare-corpus --rushes $(BIN)/rushes
 
-soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
-	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
-
 fuzz: build ## damaged photos, videos and sounds for MINUTES (1) by SEED (1): each ends in a result or a code
 	@scripts/fuzz --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+soak-ingest: build ## ingest under random kill -9 of box, backend and media processes for MINUTES (1), replayable by SEED (1)
+	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+soak: soak-ingest ## the same
 
 install: build ## put the programs into PREFIX/bin (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -128,7 +128,7 @@ let package = Package(
             uses: [
                 "LossyTransport", "TestStores", "HTTPServer",
                 "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
-                "rushes-media",
+                "rushes-media", "hijacked-media",
             ],
             // Built by the test, to be preloaded.
             leaving: ["PowerCut/recorder.c"]),

@@ -144,7 +144,23 @@ public final class MediaJobs: Sendable {
         return try result.get()
     }
 
+    /// Whoever kills a process from outside does not mean the file: the job begins again, so often that nobody kills faster, and not for ever.
     private func carryOut(
+        _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
+        progress: (MediaProgress) -> Void
+    ) -> Result<(MediaResult, [SealedFile]), Failure> {
+        var restarts = 0
+        while true {
+            let result = tryOnce(
+                job, owner: owner, path: path, paths: paths, cancellation: cancellation, progress: progress)
+            guard case .failure(let failure) = result, failure.code == .mediaKilled, failure.remedy == .retryLater,
+                restarts < settings.restartMax
+            else { return result }
+            restarts += 1
+        }
+    }
+
+    private func tryOnce(
         _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
         progress: (MediaProgress) -> Void
     ) -> Result<(MediaResult, [SealedFile]), Failure> {

@@ -85,6 +85,7 @@ extension FailureCode {
     // Media work that did not come to a verdict.
     public static let overBudget = FailureCode(rawValue: "over-budget")
     public static let mediaCrashed = FailureCode(rawValue: "media-crashed")
+    public static let mediaKilled = FailureCode(rawValue: "media-killed")
     public static let mediaTimeout = FailureCode(rawValue: "media-timeout")
     public static let mediaProtocol = FailureCode(rawValue: "media-protocol")
     public static let outputInvalid = FailureCode(rawValue: "output-invalid")
@@ -145,6 +146,9 @@ extension FailureCode {
             code: .overBudget, remedy: .askUser, status: 500, meaning: "decoding needs more memory than --memory allows"
         ),
         Row(code: .mediaCrashed, remedy: .retryLater, status: 500, meaning: "the media process died on this file"),
+        Row(
+            code: .mediaKilled, remedy: .retryLater, status: 500,
+            meaning: "the media process was killed from outside, by somebody or by the kernel for want of memory"),
         Row(
             code: .mediaTimeout, remedy: .retryLater, status: 500, meaning: "the media process made no progress in time"
         ),

@@ -34,6 +34,7 @@ struct House: Sendable {
         var settings = IngestSettings(home: configuration.home, server: address, media: .running(media)) {
             () throws(Failure) -> String? in try configuration.currentToken()
         }
+        if embedded != nil { settings.serverName = IngestSettings.ownServerName }
         settings.patience = patience
         settings.inboxes = inboxes
         do throws(Failure) {
