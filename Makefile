@@ -13,7 +13,7 @@ BIN = .build/release
 .PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak-ingest soak fuzz install clean
 
 help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install the Debian packages of packages.txt that are missing
 	@scripts/install-packages packages.txt

@@ -30,7 +30,7 @@ extension Verb {
         // The rendition first: it is the one that the report speaks of.
         var wanted = TranscodeSettings(outputs: outputOrder.filter { paths[$0] != nil })
         if let storyboard = paths[.storyboard] {
-            wanted.storyboardLink = link(toFileNamed: name(of: storyboard))
+            wanted.storyboardLink = reference(toFileNamed: name(of: storyboard))
         }
         if let preset = arguments[preset] {
             guard presets.contains(preset) else {
@@ -85,7 +85,7 @@ extension Verb {
     }
 
     /// A file's name as a URL and a line of WebVTT may carry it (RFC 3986, 2.3).
-    static func link(toFileNamed name: some StringProtocol) -> String {
+    static func reference(toFileNamed name: some StringProtocol) -> String {
         let unreserved = CharacterSet(
             charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
         return name.addingPercentEncoding(withAllowedCharacters: unreserved) ?? String(name)
