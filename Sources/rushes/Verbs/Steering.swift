@@ -19,7 +19,7 @@ extension Verb {
         What was made of them goes too, and the copy in staging where its source is still there,
         unchanged. Files that were moved here stay in staging, until retry or discard. A backend
         that is away gets to know as soon as it is back. Give the --server that the items went to.
-        """, options: [server])
+        """, options: [.server])
     static let retry = steering(
         .retry, "start failed, missing or cancelled items again",
         "They begin with the next rushes run or ingest, or at once where one is at work.")
@@ -32,8 +32,6 @@ extension Verb {
 
     private static let everything = Option("--all", nil, "every item for which it does something")
     private static let yes = Option("--yes", nil, "do not ask")
-    private static let server = Option(
-        "--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
 
     private static func steering(
         _ verb: SteeringVerb, _ summary: String, _ details: String, options: [Option] = []
@@ -102,7 +100,7 @@ extension Verb {
         if !left.isEmpty {
             let media = MediaJobs(try arguments.mediaSettings())
             let house = try await House.open(
-                configuration, server: arguments[server], media: media, patience: patience,
+                configuration, server: arguments[.server], media: media, patience: patience,
                 startsBackend: try await steering.concernsBackend(left))
             do throws(Failure) {
                 try await house.box.carryOutCancelling(left)
