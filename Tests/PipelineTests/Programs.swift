@@ -32,6 +32,15 @@ enum Programs {
         return started.wait()
     }
 
+    /// Looks again and again, for 40 s at most, at what only another process can show.
+    static func wait(_ what: String, _ condition: () throws -> Bool) throws {
+        for _ in 0..<1600 {
+            if try condition() { return }
+            usleep(25_000)
+        }
+        throw Failure(.internalError, "It never came to this: \(what).")
+    }
+
     /// A running `rushes`.
     final class Started: @unchecked Sendable {
         // Unchecked: Foundation's Process and Pipe are used by one test at a time.
