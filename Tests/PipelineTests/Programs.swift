@@ -18,6 +18,7 @@ enum Programs {
     }()
 
     struct Ended: Sendable {
+        /// What it ended with; of one that a signal ended, that signal's number below zero.
         var status: Int32
         /// The signal that ended it.
         var signal: Int32?
@@ -69,7 +70,8 @@ enum Programs {
             try? FileManager.default.removeItem(at: errors)
             let wasKilled = process.terminationReason == .uncaughtSignal
             return Ended(
-                status: wasKilled ? -1 : process.terminationStatus, signal: wasKilled ? process.terminationStatus : nil,
+                status: wasKilled ? -process.terminationStatus : process.terminationStatus,
+                signal: wasKilled ? process.terminationStatus : nil,
                 output: text, errors: said)
         }
 
