@@ -53,7 +53,7 @@ import Vocabulary
         #expect(items.map(\.name).sorted() == ["exif-orientation-6.jpg", "portrait-rotated-90.mov"], "step \(step)")
         #expect(items.allSatisfy { $0.state == "ready" }, "step \(step): \(items)")
         let end = server.stop()
-        #expect(end.status == 0, "step \(step), signal \(end.signal ?? 0): \(end.errors)")
+        #expect(end.status == 0, "step \(step): \(end.errors)")
         let check = try Programs.run(["check", "--data", round + "/backend"], home)
         #expect(check.status == 0, "step \(step): \(check.output)\(check.errors)")
         try FileManager.default.removeItem(atPath: round)
