@@ -69,7 +69,7 @@ extension Catalog {
                 try database.run(
                     """
                     INSERT INTO part(upload, number, bytes, etag) VALUES(?1, ?2, ?3, ?4)
-                    ON CONFLICT(upload, number) DO NOTHING
+                    ON CONFLICT(upload, number) DO UPDATE SET bytes = ?3, etag = ?4
                     """, [SQLValue(upload), SQLValue(part.number), SQLValue(part.bytes), SQLValue(part.etag)])
             }
         }

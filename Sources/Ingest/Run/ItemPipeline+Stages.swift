@@ -183,10 +183,9 @@ extension ItemPipeline {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
             }
-            try staging.check(file)
             let uploader = Uploader(
-                item: item, file: file, upload: upload, path: staging.path(of: file), client: client,
-                catalog: catalog, weather: weather, board: board)
+                item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
+                weather: weather, board: board)
             try await uploader.run()
         }
         let request = attachRequest(item, uploads)
