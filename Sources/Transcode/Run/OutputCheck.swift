@@ -72,8 +72,10 @@ enum OutputCheck {
         let pixelCountMax = (video.width + margin) * (video.height + margin)
         let decoder = try Decoder.open(demuxer, stream: video.index, threads: 1, pixelCountMax: pixelCountMax)
         let packet = try Packet.allocate(), frame = try Frame.allocate()
+        // Of the pictures' track; the file's end bounds what lies between them.
         let packetMax = 256
-        for _ in 0..<packetMax {
+        var packetCount = 0
+        while packetCount < packetMax {
             switch try decoder.receive(into: frame) {
             case .frame: return frame.pixelFormat
             case .damaged, .end: throw invalid("the first picture does not decode")
@@ -82,7 +84,10 @@ enum OutputCheck {
                     try decoder.finish()
                     continue
                 }
-                if packet.stream == video.index { _ = try decoder.send(packet) }
+                if packet.stream == video.index {
+                    _ = try decoder.send(packet)
+                    packetCount += 1
+                }
                 packet.unreference()
             }
         }
