@@ -104,10 +104,7 @@ struct DirectoryBlobStore: BlobStore {
 
     func adopt(_ path: String, as key: BlobKey) async throws(Failure) -> (bytes: Int, sha256: SHA256Digest) {
         let target = try await readyPath(key)
-        try await disk.run { () throws(Failure) in
-            try OpenFile.reading(path).synchronize()
-            try Files.move(path, to: target)
-        }
+        try await disk.run { () throws(Failure) in try Files.move(path, to: target) }
         return try await bulk.run { () throws(Failure) in
             let file = try OpenFile.reading(target)
             return (try file.facts().size, try Files.sha256(of: file))
