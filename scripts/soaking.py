@@ -3,6 +3,7 @@ import collections
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -36,8 +37,8 @@ class House:
         """`door`: the socket through which the box goes; `options`: of the ingest."""
         self.rushes, self.card, self.folder, self.options = rushes, card, folder, options
         os.makedirs(folder, exist_ok=True)
-        self.socket = f"unix:{folder}/s"
-        self.door = door or self.socket
+        self.address = f"unix:{folder}/s"
+        self.door = door or self.address
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("RUSHES_")} | environment
         self.environment["RUSHES_HOME"] = f"{folder}/box"
         self.log = open(f"{folder}/log", "ab")
@@ -48,7 +49,7 @@ class House:
         return subprocess.Popen([self.rushes, *arguments], env=self.environment, stdout=self.log, stderr=self.log)
 
     def serve(self):
-        self.backend = self.start("serve", "--listen", self.socket, "--data", f"{self.folder}/backend")
+        self.backend = self.start("serve", "--listen", self.address, "--data", f"{self.folder}/backend")
 
     def ingest(self):
         self.box = self.start("ingest", self.card, "--shoot", "soak", "--server", self.door, *self.options)
@@ -99,9 +100,17 @@ class House:
             for pid in orphans:
                 os.waitpid(pid, os.WNOHANG)
 
+    def answers(self):
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(f"{self.folder}/s") == 0
+
     def end(self):
         """Stops the backend. Returns what is left that should not be."""
         problems = []
+        # One that was started this moment does not listen to signals either.
+        deadline = time.monotonic() + LOST_AFTER_SECONDS
+        while not self.answers() and self.backend.poll() is None and time.monotonic() < deadline:
+            time.sleep(LOOK_SECONDS)
         self.backend.terminate()
         if self.backend.wait() != 0:
             problems.append(f"the backend ended with {self.backend.returncode}")

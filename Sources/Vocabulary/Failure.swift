@@ -208,7 +208,8 @@ extension FailureCode {
             meaning: "the answer points to another address, where nothing is sent unasked"),
         Row(
             code: .foreignAnswer, remedy: .retryLater, status: 502,
-            meaning: "something on the way (a proxy, a network's login page) answered in the backend's or store's place"),
+            meaning: "something on the way (a proxy, a network's login page) answered in the backend's or store's place"
+        ),
     ]
     private static let rows: [FailureCode: Row] = Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
 }
