@@ -48,6 +48,12 @@ public final class Digest {
         return digest.finalizeSHA256()
     }
 
+    /// Takes the same time wherever the two differ.
+    public static func areEqual(_ left: SHA256Digest, _ right: SHA256Digest) -> Bool {
+        let (left, right) = (Array(left.rawValue.utf8), Array(right.rawValue.utf8))
+        return left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
+    }
+
     /// Base64 of the MD5, as the Content-MD5 header has it (RFC 1864).
     public static func contentMD5(_ bytes: some ContiguousBytesLike) -> String {
         let digest = Digest(.md5)

@@ -108,6 +108,7 @@ public actor Box {
         let client = client
         let weather = Weather(
             clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random,
+            renewedToken: settings.renewedToken,
             isBackendWell: { await client.isReady() }
         ) { [catalog] reason in
             events(.waiting(reason))

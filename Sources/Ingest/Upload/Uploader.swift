@@ -161,7 +161,7 @@ final class Uploader: Sendable {
         let request = try await partRequest(part)
         let key = TransferBoard.PartKey(upload: upload.id, number: part.number)
         defer { board.sending(item, key, nil) }
-        let etag = try await weather.persist { () throws(Failure) in
+        let etag = try await weather.persist(showsToken: false) { () throws(Failure) in
             try await self.client.put(request, of: self.path, offset: part.offset, to: url) { sent in
                 self.board.sending(self.item, key, sent)
             }

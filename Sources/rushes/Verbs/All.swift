@@ -15,6 +15,7 @@ extension Verb {
         .transcode,
         .thumb,
         .serve,
+        .token,
         .check,
     ]
 }
