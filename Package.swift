@@ -39,6 +39,7 @@ let package = Package(
         library("CSeccomp", pkgConfig: "libseccomp", apt: ["libseccomp-dev"]),
         library("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
         library("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
+        library("CXXHash", pkgConfig: "libxxhash", apt: ["libxxhash-dev"]),
         library("CExpat", pkgConfig: "expat", apt: ["libexpat1-dev"]),
         library("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: ["libmicrohttpd-dev"]),
         library(
@@ -57,7 +58,7 @@ let package = Package(
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["Vocabulary", "CCrypto"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto", "CXXHash"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses", "CSeccomp"]),
