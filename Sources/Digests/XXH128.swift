@@ -26,7 +26,9 @@ public final class XXH128 {
             rushes_xxh128_bytes(state, buffer.baseAddress)
             count = 16
         }
-        guard let digest = XXH128Digest(rawValue: bytes.hexadecimal) else { preconditionFailure("16 bytes are 32 digits") }
+        guard let digest = XXH128Digest(rawValue: bytes.hexadecimal) else {
+            preconditionFailure("16 bytes are 32 digits")
+        }
         return digest
     }
 }

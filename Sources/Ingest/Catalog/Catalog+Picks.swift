@@ -49,8 +49,12 @@ extension Catalog {
                     continue
                 }
                 try database.insert(item)
+                try remember(item.id, HistoryEntry(.picked, words: item.source.path.description), in: database)
             }
-            for id in picks.again { try database.startAgain(id) }
+            for id in picks.again {
+                try database.startAgain(id)
+                try remember(id, HistoryEntry(.startedAgain, words: "picked again"), in: database)
+            }
             var grown: Set<ItemID> = []
             for file in picks.sidecars {
                 // Another process may have added the same one.
@@ -59,7 +63,10 @@ extension Catalog {
                 try database.insert(file)
                 grown.insert(file.item)
             }
-            for id in grown { try database.startAgain(id) }
+            for id in grown {
+                try database.startAgain(id)
+                try remember(id, HistoryEntry(.startedAgain, words: "there is another sidecar"), in: database)
+            }
             return joined
         }
     }
@@ -70,13 +77,16 @@ extension Catalog {
             try database.run(
                 """
                 UPDATE file SET state = 'staged', bytes = ?4, sha256 = ?5, ends = ?6, source_size = ?7,
-                    source_modified = ?8, source_removed = ?9 WHERE item = ?1 AND role = ?2 AND name = ?3
+                    source_modified = ?8, source_removed = ?9, xxh128 = ?10 WHERE item = ?1 AND role = ?2 AND name = ?3
                 """,
                 [
                     SQLValue(file.item), SQLValue(file.role), SQLValue(file.name), SQLValue(file.bytes),
                     SQLValue(file.sha256), SQLValue(file.ends), SQLValue(file.sourceSize),
-                    SQLValue(file.sourceModified), SQLValue(file.isSourceRemoved),
+                    SQLValue(file.sourceModified), SQLValue(file.isSourceRemoved), SQLValue(file.xxh128?.rawValue),
                 ])
+            var entry = HistoryEntry(.staged, file: file.label, bytes: file.bytes, sha256: file.sha256)
+            entry.xxh128 = file.xxh128?.rawValue
+            try remember(item.id, entry, in: database)
             let wanted = try database.row(
                 "SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
             if wanted?.int(0) == 0 {
@@ -91,6 +101,7 @@ extension Catalog {
             try database.run(
                 "UPDATE file SET source_removed = 1 WHERE item = ?1 AND role = ?2 AND name = ?3",
                 [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+            try remember(file.item, HistoryEntry(.sourceRemoved, file: file.label), in: database)
         }
     }
 
@@ -142,13 +153,14 @@ extension Database {
         try run(
             """
             INSERT INTO file(item, role, name, source, source_size, source_modified, path, content_type, state, bytes,
-                sha256) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                sha256, card, below) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
             """,
             [
                 SQLValue(file.item), SQLValue(file.role), SQLValue(file.name),
                 file.source.map { .blob($0.bytes) } ?? .null, SQLValue(file.sourceSize), SQLValue(file.sourceModified),
                 SQLValue(file.path), SQLValue(file.contentType), SQLValue(file.state), SQLValue(file.bytes),
-                SQLValue(file.sha256),
+                SQLValue(file.sha256), file.card.map { .blob($0.bytes) } ?? .null,
+                file.below.map { .blob($0.bytes) } ?? .null,
             ])
     }
 

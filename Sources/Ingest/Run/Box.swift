@@ -20,7 +20,8 @@ public actor Box {
             try Files.makeFolder(home)
             return try Staging.open(home: home)
         }
-        return Box(settings: settings, catalog: try await Catalog.open(home: home), staging: staging)
+        return Box(
+            settings: settings, catalog: try await Catalog.open(home: home, now: settings.clock.now), staging: staging)
     }
 
     /// Writes down what is to be taken. Copies nothing yet; `run` does.
@@ -86,7 +87,8 @@ public actor Box {
     ) async throws(Failure) -> Task<Void, Never>? {
         guard !settings.inboxes.folders.isEmpty else { return nil }
         let enrolment = Enrolment(
-            catalog: try await Catalog.open(home: settings.home), staging: staging, clock: settings.clock,
+            catalog: try await Catalog.open(home: settings.home, now: settings.clock.now), staging: staging,
+            clock: settings.clock,
             random: settings.random)
         let watch = InboxWatch(
             enrolment: enrolment, settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)

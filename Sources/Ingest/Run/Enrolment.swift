@@ -204,7 +204,8 @@ struct Enrolment: Sendable {
             FileRow(
                 item: id, role: .original, name: name, source: planned.original.path,
                 sourceSize: planned.original.size, sourceModified: planned.original.modified,
-                path: Staging.path(of: id, sidecar: nil), contentType: ContentType.unknown, state: .wanted)
+                path: Staging.path(of: id, sidecar: nil), contentType: ContentType.unknown, state: .wanted,
+                card: planned.original.card, below: planned.original.below)
         ]
         var names: Set<String> = []
         for (index, sidecar) in planned.sidecars.enumerated() {
@@ -228,6 +229,6 @@ struct Enrolment: Sendable {
         return FileRow(
             item: id, role: .sidecar, name: name, source: sidecar.path, sourceSize: sidecar.size,
             sourceModified: sidecar.modified, path: Staging.path(of: id, sidecar: index),
-            contentType: ContentType.ofSidecar(bytes), state: .wanted)
+            contentType: ContentType.ofSidecar(bytes), state: .wanted, card: sidecar.card, below: sidecar.below)
     }
 }
