@@ -78,7 +78,7 @@ let package = Package(
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
         // The two sides. They meet in Vocabulary.
-        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
+        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "MediaJobs"]),
         module(
             "Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "HTTPServer", "MediaJobs"]),
 
@@ -123,7 +123,7 @@ let package = Package(
                 "TestStores", "Backend", "HTTPServer", "SQLite", "Curl", "XML", "Digests", "Files", "MediaJobs",
                 "Vocabulary",
             ]),
-        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "XML", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
             uses: [

@@ -77,12 +77,13 @@ extension Catalog {
             try database.run(
                 """
                 UPDATE file SET state = 'staged', bytes = ?4, sha256 = ?5, ends = ?6, source_size = ?7,
-                    source_modified = ?8, source_removed = ?9, xxh128 = ?10 WHERE item = ?1 AND role = ?2 AND name = ?3
+                    source_modified = ?8, source_removed = ?9, xxh128 = ?10, hashed_at = ?11 WHERE item = ?1 AND role = ?2 AND name = ?3
                 """,
                 [
                     SQLValue(file.item), SQLValue(file.role), SQLValue(file.name), SQLValue(file.bytes),
                     SQLValue(file.sha256), SQLValue(file.ends), SQLValue(file.sourceSize),
                     SQLValue(file.sourceModified), SQLValue(file.isSourceRemoved), SQLValue(file.xxh128?.rawValue),
+                    SQLValue(notes.now()),
                 ])
             var entry = HistoryEntry(.staged, file: file.label, bytes: file.bytes, sha256: file.sha256)
             entry.xxh128 = file.xxh128?.rawValue

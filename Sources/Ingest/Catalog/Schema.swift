@@ -78,6 +78,7 @@ enum CatalogSchema {
         ALTER TABLE part ADD COLUMN at INTEGER;
         -- For hash lists that travel with copies of the card: where a file lay below the folder that was picked.
         ALTER TABLE file ADD COLUMN xxh128 TEXT;
+        ALTER TABLE file ADD COLUMN hashed_at INTEGER;
         ALTER TABLE file ADD COLUMN card BLOB;
         ALTER TABLE file ADD COLUMN below BLOB;
         """,

@@ -11,6 +11,7 @@ extension Verb {
         .retry,
         .discard,
         .verify,
+        .mhl,
         .probe,
         .transcode,
         .thumb,
