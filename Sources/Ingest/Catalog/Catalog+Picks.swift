@@ -13,6 +13,7 @@ extension Catalog {
         var isMoved: Bool
         var prepare: PrepareMode
         var title, caption, place: String?
+        var isUrgent = false
         var files: [FileRow]
         /// Milliseconds since 1970.
         var created: Int64
@@ -25,7 +26,9 @@ extension Catalog {
         var again: [ItemID] = []
         /// Files that known items get beside those that they have.
         var sidecars: [FileRow] = []
-        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty }
+        /// Known items that are not to wait for better conditions.
+        var urgent: [ItemID] = []
+        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty && urgent.isEmpty }
     }
 
     /// Writes the intent: from here on the items exist, whatever happens.
@@ -34,6 +37,7 @@ extension Catalog {
     func picked(_ picks: Picks, since: Int64) async throws(Failure) -> [ItemID: ItemID] {
         try await database.write("catalog.picked") { database throws(Failure) in
             var joined: [ItemID: ItemID] = [:]
+            var urgent = picks.urgent
             for item in picks.new {
                 let same = try database.row(
                     """
@@ -45,11 +49,18 @@ extension Catalog {
                         SQLValue(item.source.modified), SQLValue(since),
                     ])
                 if let same {
-                    joined[item.id] = try same.required(0, as: ItemID.self)
+                    let known = try same.required(0, as: ItemID.self)
+                    joined[item.id] = known
+                    if item.isUrgent { urgent.append(known) }
                     continue
                 }
                 try database.insert(item)
                 try remember(item.id, HistoryEntry(.picked, words: item.source.path.description), in: database)
+            }
+            for id in urgent {
+                let changed = try database.run(
+                    "UPDATE item SET is_urgent = 1 WHERE id = ?1 AND is_urgent = 0", [SQLValue(id)])
+                if changed > 0 { try remember(id, HistoryEntry(.steered, words: "upload now"), in: database) }
             }
             for id in picks.again {
                 try database.startAgain(id)
@@ -139,13 +150,14 @@ extension Database {
         try run(
             """
             INSERT INTO item(id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption,
-                place, state, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12)
+                place, state, created, is_urgent)
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12, ?13)
             """,
             [
                 SQLValue(item.id), SQLValue(item.shoot), SQLValue(item.name), .blob(item.source.path.bytes),
                 SQLValue(item.source.size), SQLValue(item.source.modified), SQLValue(item.isMoved),
                 SQLValue(item.prepare), SQLValue(item.title), SQLValue(item.caption), SQLValue(item.place),
-                SQLValue(item.created),
+                SQLValue(item.created), SQLValue(item.isUrgent),
             ])
         for file in item.files { try insert(file) }
     }

@@ -76,6 +76,8 @@ enum CatalogSchema {
             PRIMARY KEY(item, number)
         ) WITHOUT ROWID;
         ALTER TABLE part ADD COLUMN at INTEGER;
+        -- Does not wait for better conditions.
+        ALTER TABLE item ADD COLUMN is_urgent INTEGER NOT NULL DEFAULT 0;
         -- For hash lists that travel with copies of the card: where a file lay below the folder that was picked.
         ALTER TABLE file ADD COLUMN xxh128 TEXT;
         ALTER TABLE file ADD COLUMN hashed_at INTEGER;

@@ -102,7 +102,9 @@ public actor Box {
 
     var home: String { settings.home }
     nonisolated var client: BackendClient {
-        BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
+        let transport = settings.throttle.map { ThrottledTransport(wrapped: settings.transport, throttle: $0) }
+        return BackendClient(
+            address: settings.server, token: settings.token, transport: transport ?? settings.transport)
     }
 
     func pipeline(_ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void) -> ItemPipeline {

@@ -18,8 +18,12 @@ public struct IngestSettings: Sendable {
     public var media: MediaWork
     /// How requests travel; tests put a lossy one here.
     public var transport: any UploadTransport
-    /// Whether each byte sent costs something.
-    public var isMetered = false
+    /// When files are sent.
+    public var conditions = ConditionPolicy()
+    /// Asked again and again.
+    public var surroundings: @Sendable () async -> Surroundings = { Surroundings() }
+    /// How fast parts are sent; nil: as fast as they go.
+    public var throttle: SendThrottle?
     public var bounds = IngestBounds()
     /// Seconds for which nothing at all may get through before `run` gives up and says why; nil waits for ever.
     public var patience: Double? = 120

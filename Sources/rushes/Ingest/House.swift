@@ -38,6 +38,12 @@ struct House: Sendable {
         }
         settings.isTokenRenewed = needsToken && configuration.tokenFile != nil
         if embedded != nil { settings.serverName = IngestSettings.ownServerName }
+        settings.conditions = configuration.conditions
+        let probe = SurroundingsProbe(configuration.metering)
+        settings.surroundings = { await probe.look() }
+        settings.throttle = configuration.bandwidth.map { timetable in
+            SendThrottle(rate: { timetable.rate(at: SurroundingsProbe.minute()) }, seconds: BoxClock.systemSteady)
+        }
         settings.patience = patience
         settings.inboxes = inboxes
         do throws(Failure) {
