@@ -17,7 +17,7 @@ public struct DaySpan: Sendable, Hashable {
     /// `00:00` to `24:00`.
     private static func minute(_ text: some StringProtocol) -> Int? {
         let pieces = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard pieces.count == 2, pieces.allSatisfy({ (1...2).contains($0.count) && $0.allSatisfy(\.isASCII) }),
+        guard pieces.count == 2, pieces.allSatisfy({ (1...2).contains($0.count) && $0.utf8.allSatisfy(ByteCount.isDigit) }),
             let hour = UInt8(pieces[0]), let minute = UInt8(pieces[1]), minute < 60
         else { return nil }
         let minutes = Int(hour) * 60 + Int(minute)
@@ -104,8 +104,11 @@ public enum ByteCount {
             default: nil
             }
         let digits = shift == nil ? text[...] : text.dropLast()
-        guard let number = UInt(digits), number <= Int.max else { return nil }
+        guard digits.utf8.allSatisfy(isDigit), let number = UInt(digits), number <= Int.max else { return nil }
         let (product, isOver) = Int(number).multipliedReportingOverflow(by: 1 << (shift ?? 0))
         return isOver ? nil : product
     }
+
+    /// `UInt8("+8")` is a number too.
+    static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
