@@ -160,7 +160,7 @@ extension Catalog {
     func history(of item: ItemID) async throws(Failure) -> (entries: [HistoryEntry], leftOut: Int) {
         let rows = try await database.rows(
             "SELECT number, at, entry FROM history WHERE item = ?1 ORDER BY number", [SQLValue(item)])
-        var entries = try rows.map { row throws(Failure) in
+        let entries = try rows.map { row throws(Failure) in
             var entry = try JSON.decode(
                 HistoryEntry.self, from: Data((try row.required(2, SQLRow.text)).utf8))
             entry.at = Int64(try row.required(1, SQLRow.int))
@@ -172,19 +172,31 @@ extension Catalog {
             FROM part JOIN upload ON upload.id = part.upload WHERE upload.item = ?1 AND part.at IS NOT NULL
             ORDER BY part.at, part.number
             """, [SQLValue(item)])
-        for row in parts {
+        let stored = try parts.map { row throws(Failure) in
             let role = try row.required(4, as: FileRole.self)
             var entry = HistoryEntry(
                 .part, file: Self.label(role, try row.required(5, SQLRow.text)),
                 upload: try row.required(3, as: UploadID.self), part: row.int(1), generation: row.int(6),
                 bytes: row.int(2))
             entry.at = Int64(try row.required(0, SQLRow.int))
-            entries.append(entry)
+            return entry
         }
-        let count = rows.last?.int(0) ?? 0
-        // Stable where the clock stood or was set back: each sort keeps its own order.
-        let ordered = entries.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
-        return (ordered.map(\.element), count - rows.count)
+        return (Self.merged(entries, with: stored), (rows.last?.int(0) ?? 0) - rows.count)
+    }
+
+    /// Each list keeps its own order, also where the clock was set back.
+    private static func merged(_ entries: [HistoryEntry], with parts: [HistoryEntry]) -> [HistoryEntry] {
+        var merged: [HistoryEntry] = []
+        var parts = parts[...]
+        for entry in entries {
+            // Within one millisecond the last part comes before what it completes, and a session before its parts.
+            while let part = parts.first, part.at < entry.at || part.at == entry.at && entry.what == .completing {
+                merged.append(part)
+                parts.removeFirst()
+            }
+            merged.append(entry)
+        }
+        return merged + parts
     }
 
     static func label(_ role: FileRole, _ name: String) -> String { role.rawValue + "/" + name }
