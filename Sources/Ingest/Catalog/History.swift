@@ -136,8 +136,8 @@ enum HistoryBounds {
 extension Catalog {
     /// Written down with the step that the surrounding transaction is.
     func remember(_ item: ItemID, _ entries: HistoryEntry..., in database: isolated Database) throws(Failure) {
-        let now = notes.now()
         for entry in notes.take(item) { try database.append(entry, to: item, at: entry.at) }
+        let now = notes.now()
         for entry in entries { try database.append(entry, to: item, at: now) }
     }
 
@@ -160,7 +160,7 @@ extension Catalog {
     func history(of item: ItemID) async throws(Failure) -> (entries: [HistoryEntry], leftOut: Int) {
         let rows = try await database.rows(
             "SELECT number, at, entry FROM history WHERE item = ?1 ORDER BY number", [SQLValue(item)])
-        let entries = try rows.map { row throws(Failure) in
+        let written = try rows.map { row throws(Failure) in
             var entry = try JSON.decode(
                 HistoryEntry.self, from: Data((try row.required(2, SQLRow.text)).utf8))
             entry.at = Int64(try row.required(1, SQLRow.int))
@@ -181,10 +181,12 @@ extension Catalog {
             entry.at = Int64(try row.required(0, SQLRow.int))
             return entry
         }
-        return (Self.merged(entries, with: stored), (rows.last?.int(0) ?? 0) - rows.count)
+        // What was only noted at first was written down after what came later.
+        let entries = written.enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
+        return (Self.merged(entries.map(\.element), with: stored), (rows.last?.int(0) ?? 0) - rows.count)
     }
 
-    /// Each list keeps its own order, also where the clock was set back.
+    /// Both in the order of their times.
     private static func merged(_ entries: [HistoryEntry], with parts: [HistoryEntry]) -> [HistoryEntry] {
         var merged: [HistoryEntry] = []
         var parts = parts[...]
