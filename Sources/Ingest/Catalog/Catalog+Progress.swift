@@ -249,13 +249,23 @@ extension Catalog {
         }
     }
 
-    /// The staged file may go; what is left of the work is to remove it.
-    func released(_ file: FileRow) async throws(Failure) {
+    /// Those of the files that are staged may go; what is left of the work is to remove them.
+    /// - Returns: the files as they are now.
+    func released(_ files: [FileRow]) async throws(Failure) -> [FileRow] {
+        let staged = files.filter { $0.state == .staged }
+        guard !staged.isEmpty else { return files }
         try await database.write("catalog.released") { database throws(Failure) -> Void in
-            try database.run(
-                "UPDATE file SET state = 'released' WHERE item = ?1 AND role = ?2 AND name = ?3",
-                [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
-            try remember(file.item, HistoryEntry(.released, file: file.label), in: database)
+            for file in staged {
+                try database.run(
+                    "UPDATE file SET state = 'released' WHERE item = ?1 AND role = ?2 AND name = ?3",
+                    [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+                try remember(file.item, HistoryEntry(.released, file: file.label), in: database)
+            }
+        }
+        return files.map { file in
+            var file = file
+            if file.state == .staged { file.state = .released }
+            return file
         }
     }
 }

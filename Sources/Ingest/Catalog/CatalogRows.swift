@@ -26,9 +26,9 @@ struct ItemRow: Sendable, Equatable {
     var generation: Int
     var attempts: Int
     var kind: MediaFacts.Kind?
-    var probe: ProbeReport?
+    var probe: StoredMessage<ProbeReport>?
     /// What the backend said last.
-    var document: ItemDocument?
+    var document: StoredMessage<ItemDocument>?
     /// It was cancelled once: the backend may have a tombstone of it.
     var wasDeleted: Bool
     /// The backend that its bytes go to; nil until that is decided.
@@ -60,16 +60,17 @@ struct ItemRow: Sendable, Equatable {
         generation = try row.required(17, SQLRow.int)
         attempts = try row.required(18, SQLRow.int)
         kind = row.text(19).flatMap { MediaFacts.Kind(rawValue: $0) }
-        probe = try Self.message(row.text(20))
-        document = try Self.message(row.text(21))
+        probe = row.text(20).map(StoredMessage.init)
+        document = row.text(21).map(StoredMessage.init)
         wasDeleted = row.bool(22)
         server = row.text(23)
     }
+}
 
-    private static func message<Value: Decodable>(_ text: String?) throws(Failure) -> Value? {
-        guard let text else { return nil }
-        return try JSON.decode(Value.self, from: .init(text.utf8))
-    }
+/// A message as the catalog keeps it. Most readers of a row do not need it, and reading it costs more than all the rest of the row.
+struct StoredMessage<Message: Decodable>: Sendable, Equatable {
+    let text: String
+    func read() throws(Failure) -> Message { try JSON.decode(Message.self, from: .init(text.utf8)) }
 }
 
 /// Where a file's bytes are.

@@ -43,7 +43,7 @@ public struct BoxView: Sendable {
         let (history, leftOut) = try await catalog.history(of: id)
         return ItemDetail(
             status: try await status(item), source: item.source.description, attempts: item.attempts,
-            probe: item.probe, document: item.document, files: files,
+            probe: try item.probe?.read(), document: try item.document?.read(), files: files,
             history: history.map(ItemDetail.Step.init), leftOut: leftOut)
     }
 
@@ -57,7 +57,7 @@ public struct BoxView: Sendable {
         return ItemStatus(
             item: item.id, shoot: item.shoot, name: item.name, kind: item.kind, state: item.state,
             intent: item.intent, waiting: item.waiting, reason: item.reason, generation: item.generation,
-            bytes: bytes, confirmedBytes: confirmed, outputs: item.document?.renditions ?? [],
+            bytes: bytes, confirmedBytes: confirmed, outputs: try item.document?.read().renditions ?? [],
             staged: given.filter { $0.state == .staged }.map(\.name))
     }
 }

@@ -73,7 +73,7 @@ extension ItemPipeline {
         var item = item
         if item.state == .staged { item = try await probe(item, original) }
         let plan = PreparePlan(
-            report: item.probe, mode: item.prepare, isMetered: await settings.surroundings().isMetered)
+            report: try item.probe?.read(), mode: item.prepare, isMetered: await settings.surroundings().isMetered)
         switch plan {
         case .refuse(let reason):
             let outcome = try await end(item, .rejected, reason)
@@ -117,12 +117,11 @@ extension ItemPipeline {
         _ jobs: [PreparePlan.Job], _ item: ItemRow, _ original: FileRow
     ) async throws(Failure) -> [MediaWork.Made] {
         guard !jobs.isEmpty else { return [] }
-        let folder = staging.folder(of: item.id) + "/" + Staging.derivedFolder
         let staging = staging
-        try await FileWork.run { _ throws(Failure) in
+        let folder = try await FileWork.run { _ throws(Failure) in
             // What a killed process made is not in the catalog, and is made again.
             try staging.removeUnfinished(of: item.id, keepsDerived: false)
-            try Files.makeFolder(folder)
+            return try Files.makeFolder(Staging.derivedFolder, in: staging.folder(of: item.id))
         }
         let board = board
         let path = staging.path(of: original)
@@ -177,7 +176,7 @@ extension ItemPipeline {
         if item.wasDeleted {
             // Uploads are only taken for an item that is not deleted.
             try await weather.persist { () throws(Failure) in
-                try await client.attach(item.id, attachRequest(item, []))
+                try await client.attach(item.id, try attachRequest(item, []))
             }
             try await catalog.broughtBack(item)
         }
@@ -193,7 +192,7 @@ extension ItemPipeline {
                 catalog: catalog, weather: weather, board: board)
             if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
         }
-        let request = attachRequest(item, uploads)
+        let request = try attachRequest(item, uploads)
         do throws(Failure) {
             try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
         } catch {
@@ -209,10 +208,10 @@ extension ItemPipeline {
         return .moved
     }
 
-    private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) -> AttachRequest {
+    private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) throws(Failure) -> AttachRequest {
         AttachRequest(
             kind: item.kind, shoot: item.shoot, title: item.title, caption: item.caption, place: item.place,
-            takenAt: item.probe?.facts?.takenAt,
+            takenAt: try item.probe?.read().facts?.takenAt,
             uploads: uploads.map { AttachRequest.Upload(uploadID: $0.id, role: $0.role, name: $0.name) })
     }
 
@@ -291,21 +290,17 @@ extension ItemPipeline {
         // What is to be cancelled leaves the backend: nothing may rely on it any more.
         guard let item = try await catalog.item(id), item.intent != .cancelled || item.isOver else { return }
         let uploads = try await catalog.uploads(of: id)
-        let staging = staging
+        var going: [FileRow] = []
         for file in try await catalog.files(of: id) where file.state != .wanted {
-            var file = file
             if file.state == .staged {
                 let upload = uploads.first { $0.role == file.role && $0.name == file.name }
                 guard try await mayGo(file, of: item, upload) else { continue }
-                try await catalog.released(file)
-                file.state = .released
             }
-            let going = file
-            try await FileWork.run { _ throws(Failure) in try staging.remove(going) }
+            going.append(file)
         }
-        if item.isOver {
-            try await FileWork.run { _ throws(Failure) in try staging.removeFolderIfEmpty(of: id) }
-        }
+        going = try await catalog.released(going)
+        let (files, staging) = (going, staging)
+        try await FileWork.run { _ throws(Failure) in try staging.remove(files, of: id, withFolder: item.isOver) }
     }
 
     private func mayGo(_ file: FileRow, of item: ItemRow, _ upload: UploadRow?) async throws(Failure) -> Bool {

@@ -15,7 +15,7 @@ extension Staging {
         _ file: FileRow, isMoved: Bool, stop: StopFlag, progress: (Int) -> Void = { _ in }
     ) throws(Failure) -> FileRow {
         let target = path(of: file)
-        try Files.makeFolder(Files.folder(of: target))
+        try Files.makeFolder(file.item.rawValue, in: root)
         var last: Failure?
         for _ in 0..<Self.changedMax {
             try stop.check()
