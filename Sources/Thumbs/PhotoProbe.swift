@@ -28,7 +28,7 @@ public enum PhotoProbe {
     /// A picture that does not fit the memory is not tried: that says nothing about the file.
     private static func trial(_ picture: any PictureFile, limits: MediaLimits) throws(Failure) -> [MediaWarning] {
         do throws(Failure) {
-            return try picture.decode(longSide: 1, budget: MemoryBudget(limits)).warnings
+            return try picture.tryPixels(budget: MemoryBudget(limits))
         } catch {
             if error.code == .overBudget { return [] }
             throw error

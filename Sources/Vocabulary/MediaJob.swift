@@ -46,19 +46,30 @@ public struct TranscodeSettings: Codable, Sendable, Equatable {
     }
 }
 
-/// What is wanted of a photo: one JPEG for each size.
+/// What is wanted of a photo: one still for each size.
 public struct ThumbSettings: Codable, Sendable, Equatable {
+    public enum Format: String, Codable, Sendable {
+        case jpeg, webp
+        public var contentType: String { "image/\(rawValue)" }
+        public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
+    }
+
     /// Long sides in pixels, each with its output's name; never enlarged.
     public var sizes: [Int]
-    /// JPEG quality, 1 to 100.
+    /// 1 to 100.
     public var quality: Int
+    /// A video's stills are always JPEG.
+    public var format: Format
 
-    public init(sizes: [Int], quality: Int = 82) {
+    public init(sizes: [Int], quality: Int = 82, format: Format = .jpeg) {
         self.sizes = sizes
         self.quality = quality
+        self.format = format
     }
     /// The output for a size is named by the size: `512`.
     public static func name(of size: Int) -> OutputName { OutputName(String(size)) }
+    /// For a screen, a grid and a list.
+    public static let standardSizes = [2048, 512, 256]
 }
 
 /// Bounds on one job.
@@ -190,17 +201,30 @@ public struct ThumbReport: Codable, Sendable, Equatable {
     /// Pixels of the largest one.
     public var width: Int?
     public var height: Int?
+    /// The mean colour, `#rrggbb`, to be shown while nothing is loaded; of photos only.
+    public var previewColor: String?
+    /// About 25 bytes in base64 that a blurred picture can be drawn from (evanw.github.io/thumbhash); of photos only.
+    public var thumbHash: String?
     public var warnings: [MediaWarning]
     public var reason: Reason?
 
     public init(
-        outcome: Outcome, width: Int? = nil, height: Int? = nil, warnings: [MediaWarning] = [], reason: Reason? = nil
+        outcome: Outcome, width: Int? = nil, height: Int? = nil, previewColor: String? = nil, thumbHash: String? = nil,
+        warnings: [MediaWarning] = [], reason: Reason? = nil
     ) {
         self.outcome = outcome
         self.width = width
         self.height = height
+        self.previewColor = previewColor
+        self.thumbHash = thumbHash
         self.warnings = warnings
         self.reason = reason
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case outcome, width, height, warnings, reason
+        case previewColor = "preview_color"
+        case thumbHash = "thumb_hash"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -208,6 +232,8 @@ public struct ThumbReport: Codable, Sendable, Equatable {
         try container.encode(outcome, forKey: .outcome)
         try container.encode(width, forKey: .width)
         try container.encode(height, forKey: .height)
+        try container.encode(previewColor, forKey: .previewColor)
+        try container.encode(thumbHash, forKey: .thumbHash)
         try container.encode(warnings, forKey: .warnings)
         try container.encode(reason, forKey: .reason)
     }

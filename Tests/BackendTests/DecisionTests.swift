@@ -110,9 +110,9 @@ import Vocabulary
         let sent = plan(.video, .original, derived: [rendition, poster])
         #expect(!sent.isAlias && sent.transcode.isEmpty && sent.offered == [rendition.id, poster.id])
         #expect(plan(.video, .original, derived: [rendition], source: rendition).transcode == [.poster])
-        #expect(plan(.photo).thumbSizes == [512])
-        #expect(plan(.animation).thumbSizes == [512])
-        #expect(plan(.photo, derived: [try row("t", .thumbnail, "512")]).thumbSizes.isEmpty)
+        #expect(plan(.photo).thumbSizes == [2048, 512, 256])
+        #expect(plan(.animation).thumbSizes == [2048, 512, 256])
+        #expect(plan(.photo, derived: [try row("t", .thumbnail, "512")]).thumbSizes == [2048, 256])
         let audio = plan(.audio)
         #expect(audio.transcode.isEmpty && audio.thumbSizes.isEmpty && !audio.isAlias)
     }

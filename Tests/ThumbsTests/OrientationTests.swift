@@ -49,15 +49,21 @@ import Testing
     }
 
     @Test(arguments: Orientation.allCases)
-    func turningTheRasterFollowsTheTable(orientation: Orientation) throws {
-        let size = PixelSize(width: 7, height: 4)
-        let raster = try Pictures.raster(size)
-        for index in 0..<(size.width * size.height) { raster.pixels[index * 3] = UInt8(index) }
-        let turned = try raster.turned(orientation, budget: Pictures.roomy)
-        for y in 0..<turned.size.height {
-            for x in 0..<turned.size.width {
-                let source = orientation.source(x: x, y: y, stored: size)
-                #expect(turned.pixels[(y * turned.size.width + x) * 3] == UInt8(source.y * size.width + source.x))
+    func turningAPlaneFollowsTheTable(orientation: Orientation) throws {
+        // Smaller than a tile of the turn, and larger with a rest on both sides.
+        for size in [PixelSize(width: 7, height: 4), PixelSize(width: 37, height: 50), PixelSize(width: 1, height: 3)] {
+            let plane = try Plane(size, extent: (Double(size.width) - 0.5, Double(size.height)), budget: Pictures.roomy)
+            for y in 0..<size.height {
+                for x in 0..<size.width { plane.row(y)[x] = UInt8(truncatingIfNeeded: y * size.width + x) }
+            }
+            let turned = try plane.turned(orientation, budget: Pictures.roomy)
+            #expect(turned.size == orientation.size(ofStored: size))
+            #expect((orientation.swapsSides ? turned.extent.height : turned.extent.width) == plane.extent.width)
+            for y in 0..<turned.size.height {
+                for x in 0..<turned.size.width {
+                    let source = orientation.source(x: x, y: y, stored: size)
+                    #expect(turned.row(y)[x] == UInt8(truncatingIfNeeded: source.y * size.width + source.x))
+                }
             }
         }
     }

@@ -136,7 +136,10 @@ struct JobExecution: Sendable {
                 board.report(item, Self.verifyShare + (1 - Self.verifyShare) * fraction)
             }
         } else {
-            (reason, files) = try await media.thumb(path, name, plan.thumbSizes, folder)
+            let report: ThumbReport
+            (report, files) = try await media.thumb(path, name, plan.thumbSizes, folder)
+            reason = report.reason
+            manifest.previewColor = report.previewColor.flatMap(Self.color)
         }
         if let reason { return reason }
         let wanted = Set(plan.transcode + plan.thumbSizes.map(ThumbSettings.name(of:)))
@@ -147,6 +150,12 @@ struct JobExecution: Sendable {
         }
         for file in files { try await adopt(file, into: &manifest) }
         return nil
+    }
+
+    /// The worker's word is shown to browsers, so it is a colour or nothing.
+    private static func color(_ word: String) -> String? {
+        let digits = word.dropFirst()
+        return word.hasPrefix("#") && digits.count == 6 && digits.allSatisfy { $0.isASCII && $0.isHexDigit } ? word : nil
     }
 
     private func adopt(_ file: MadeFile, into manifest: inout Manifest) async throws(Failure) {

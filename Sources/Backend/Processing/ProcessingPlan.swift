@@ -12,8 +12,6 @@ struct ProcessingPlan: Sendable, Hashable {
     /// Derived files that the client has sent and that are offered.
     var offered: [UploadID] = []
 
-    static let thumbSize = 512
-
     /// - Parameters:
     ///   - facts: of the source.
     ///   - derived: complete uploads in derived roles that were found good.
@@ -34,7 +32,7 @@ struct ProcessingPlan: Sendable, Hashable {
             }
             if !has(.poster) { transcode.append(.poster) }
         case .photo, .animation:
-            if !has(.thumbnail, String(Self.thumbSize)) { thumbSizes.append(Self.thumbSize) }
+            thumbSizes = ThumbSettings.standardSizes.filter { !has(.thumbnail, String($0)) }
         case .audio: break
         }
     }

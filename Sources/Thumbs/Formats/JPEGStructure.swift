@@ -1,3 +1,5 @@
+import Foundation
+
 /// The marker segments of a JPEG stream (ITU-T T.81, annex B), read without decoding. Pure; every length is checked.
 struct JPEGStructure {
     struct Frame: Equatable {
@@ -104,7 +106,11 @@ struct JPEGStructure {
         var position = offset
         while position + 1 < all.count {
             if all[position] != 0xFF {
-                position += 1
+                // Almost all of a file is passed here.
+                guard let start = all.baseAddress,
+                    let found = memchr(start + position, 0xFF, all.count - position)
+                else { return nil }
+                position = UnsafeRawPointer(found) - start
                 continue
             }
             let code = all[position + 1]

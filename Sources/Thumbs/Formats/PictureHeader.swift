@@ -53,6 +53,24 @@ protocol PictureFile {
     var header: PictureHeader { get }
     /// The stored picture (not turned), at least `longSide` long where it has so much.
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture
+    /// The stored picture in exactly this size, without a way through RGB; nil for a picture that is not coded so.
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes?
+    /// Reads all of the picture at the least cost, to find what is damaged.
+    func tryPixels(budget: MemoryBudget) throws(Failure) -> [MediaWarning]
+}
+
+extension PictureFile {
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? { nil }
+    func tryPixels(budget: MemoryBudget) throws(Failure) -> [MediaWarning] {
+        try decode(longSide: 1, budget: budget).warnings
+    }
+}
+
+struct DecodedPlanes {
+    var planes: Planes
+    /// What their RGB means.
+    var encoding: ColorEncoding
+    var warnings: [MediaWarning] = []
 }
 
 struct DecodedPicture {

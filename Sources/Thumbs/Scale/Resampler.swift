@@ -41,8 +41,9 @@ struct Resampler {
     /// - Parameters:
     ///   - extent: the source's length in averaged samples, with its fraction.
     ///   - count: averaged samples there are.
-    static func runs(extent: Double, count: Int, target: Int) -> [Run] {
-        let scale = extent / Double(target)
+    ///   - covered: the target's length in samples, with its fraction; nil means all of it.
+    static func runs(extent: Double, count: Int, target: Int, covered: Double? = nil) -> [Run] {
+        let scale = extent / (covered ?? Double(target))
         let stretch = max(scale, 1)
         let support = 3 * stretch
         return (0..<target).map { index in
@@ -57,11 +58,18 @@ struct Resampler {
     }
 
     private static func lanczos(_ x: Double) -> Double {
-        if abs(x) < 1e-9 { return 1 }
-        if abs(x) >= 3 { return 0 }
-        let angle = Double.pi * x
-        return 3 * sin(angle) * sin(angle / 3) / (angle * angle)
+        let place = abs(x) * Double(lobeSteps)
+        let index = Int(place)
+        guard index + 1 < lobes.count else { return 0 }
+        return lobes[index] + (lobes[index + 1] - lobes[index]) * (place - Double(index))
     }
+
+    /// The filter's three lobes, looked up since sines cost more than the pixels that they weigh.
+    private static let lobes = (0...3 * lobeSteps).map { step in
+        let angle = Double.pi * Double(step) / Double(lobeSteps)
+        return step == 0 ? 1 : 3 * sin(angle) * sin(angle / 3) / (angle * angle)
+    }
+    private static let lobeSteps = 1024
 
     private func filter<Sample: FixedWidthInteger & UnsignedInteger>(
         _ raster: Raster, into result: Raster, _: Sample.Type

@@ -8,7 +8,7 @@ extension Verb {
         "thumb", operands: "IN OUT.jpg", operandCount: 2...2, summary: "make a small still of a photo or video",
         details: """
             The still is upright, in sRGB, and says nothing of the place. OUT.jpg appears whole
-            or not at all. For media that is rejected, the reason stands on standard output as
+            or not at all; a name that ends in .webp asks for WebP. For media that is rejected, the reason stands on standard output as
             JSON, and the exit code is 4.
             """,
         options: [size, .json, .memory]
@@ -17,9 +17,11 @@ extension Verb {
         let size = try arguments.integer(size, in: 16...16384) ?? 512
         let settings = try arguments.mediaSettings()
         try OutputPath.check(target, source: source)
+        let format: ThumbSettings.Format = target.lowercased().hasSuffix(".webp") ? .webp : .jpeg
         let jobs = MediaJobs(settings)
         let (report, _) = try await jobs.thumb(
-            source, name: source, settings: ThumbSettings(sizes: [size]), to: [ThumbSettings.name(of: size): target])
+            source, name: source, settings: ThumbSettings(sizes: [size], format: format),
+            to: [ThumbSettings.name(of: size): target])
         if let reason = report.reason {
             try Output.json(report)
             Output.say("\(source): \(reason.message)")
