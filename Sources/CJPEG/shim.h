@@ -109,6 +109,36 @@ static inline int64_t rushes_jpeg_coefficient_bytes(rushes_jpeg *reader) {
     return blocks * DCTSIZE2 * (int64_t)sizeof(JCOEF);
 }
 
+#if JPEG_LIB_VERSION == 62 && LIBJPEG_TURBO_VERSION_NUMBER < 3000000
+// The layout of jpegint.h, the same since libjpeg 5. TurboJPEG does what follows for its own planes.
+struct rushes_jpeg_idct {
+    void (*start_pass)(j_decompress_ptr);
+    void (*methods[MAX_COMPONENTS])(j_decompress_ptr, jpeg_component_info *, JCOEFPTR, JSAMPARRAY, JDIMENSION);
+};
+// Where chroma is coded in fewer samples, libjpeg scales it less than luma, so that nothing is left to upsample. Who wants chroma
+// in fewer samples again pays for four times as many.
+static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader) {
+    struct jpeg_decompress_struct *info = &reader->info;
+    struct rushes_jpeg_idct *idct = (struct rushes_jpeg_idct *)info->idct;
+    int size = info->min_DCT_scaled_size;
+    if (info->comp_info[0].DCT_scaled_size != size) return;
+    for (int i = 1; i < info->num_components; i++) {
+        jpeg_component_info *component = &info->comp_info[i];
+        if (component->DCT_scaled_size == size) continue;
+        component->DCT_scaled_size = size;
+        component->MCU_sample_width = component->MCU_width * size;
+        idct->methods[i] = idct->methods[0];
+        long across = (long)info->max_h_samp_factor * DCTSIZE, down = (long)info->max_v_samp_factor * DCTSIZE;
+        component->downsampled_width =
+            (JDIMENSION)(((long)info->image_width * component->h_samp_factor * size + across - 1) / across);
+        component->downsampled_height =
+            (JDIMENSION)(((long)info->image_height * component->v_samp_factor * size + down - 1) / down);
+    }
+}
+#else
+static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader) { (void)reader; }
+#endif
+
 // Planes as they are coded, at 1, 1/2, 1/4 or 1/8 of the size.
 static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator) {
     if (setjmp(reader->leave)) return 0;
@@ -118,7 +148,9 @@ static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator) {
     reader->info.raw_data_out = TRUE;
     reader->info.do_fancy_upsampling = FALSE;
     reader->info.dct_method = JDCT_ISLOW;
-    return jpeg_start_decompress(&reader->info) == TRUE;
+    if (jpeg_start_decompress(&reader->info) != TRUE) return 0;
+    rushes_jpeg_scale_chroma(reader);
+    return 1;
 }
 
 typedef struct {

@@ -9,6 +9,7 @@ public import Vocabulary
 /// process that misbehaved, has grown or has done its number of jobs is replaced. Cancelling the task that waits kills the worker and removes what it had made.
 public final class MediaJobs: Sendable {
     private let settings: MediaSettings
+    private let memory: MemoryPlan
     private let places: Admission
     private let transcodePlaces: Admission
     private let pool: Mutex<Pool>
@@ -33,8 +34,11 @@ public final class MediaJobs: Sendable {
 
     public init(_ settings: MediaSettings) {
         self.settings = settings
-        places = Admission(count: settings.processCountMax, waiterCountMax: MediaSettings.waiterCountMax)
-        transcodePlaces = Admission(count: settings.transcodeCountMax, waiterCountMax: MediaSettings.waiterCountMax)
+        memory = MemoryPlan(
+            memoryBytes: settings.limits.memoryBytes, processCountMax: settings.processCountMax)
+        places = Admission(count: memory.processCount, waiterCountMax: MediaSettings.waiterCountMax)
+        transcodePlaces = Admission(
+            count: max(1, memory.processCount - 1), waiterCountMax: MediaSettings.waiterCountMax)
         pool = Mutex(Pool())
     }
 
@@ -119,35 +123,65 @@ public final class MediaJobs: Sendable {
 
     // MARK: One job
 
+    /// First with a share of the memory; what needs more waits until it can have all of it.
     private func run(
         _ work: MediaJob.Work, on path: String, name: String, owner: MediaOwner, to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (MediaResult, [SealedFile]) {
-        try await places.enter()
-        defer { places.leave() }
+        if work.isShort, memory.aloneBytes > memory.sharedBytes {
+            let shared = try await run(
+                work, with: memory.sharedBytes, mayAskForMore: true, places: 1, on: path, name: name, owner: owner,
+                to: paths, progress: progress)
+            guard shared.asksForMore else { return try shared.result.get() }
+            return try await run(
+                work, with: memory.aloneBytes, mayAskForMore: false, places: memory.processCount, on: path, name: name,
+                owner: owner, to: paths, progress: progress
+            ).result.get()
+        }
+        return try await run(
+            work, with: work.isShort ? memory.aloneBytes : settings.limits.memoryBytes, mayAskForMore: false, places: 1,
+            on: path, name: name, owner: owner, to: paths, progress: progress
+        ).result.get()
+    }
+
+    private struct Attempt: Sendable {
+        var result: Result<(MediaResult, [SealedFile]), Failure>
+        /// The worker itself said, before it decoded, that the memory it was given is too little.
+        var asksForMore = false
+    }
+
+    private func run(
+        _ work: MediaJob.Work, with memoryBytes: Int, mayAskForMore: Bool, places count: Int, on path: String,
+        name: String,
+        owner: MediaOwner, to paths: [OutputName: String], progress: @escaping @Sendable (MediaProgress) -> Void
+    ) async throws(Failure) -> Attempt {
+        try await places.enter(count)
+        defer { places.leave(count) }
         let number = try pool.withLock { pool throws(Failure) in
             guard !pool.isShutDown else { throw Failure(.cancelled, "Stopped.") }
-            pool.running += 1
+            pool.running += count
             pool.nextJob += 1
             return pool.nextJob
         }
-        defer { pool.withLock { $0.running -= 1 } }
-        let job = MediaJob(id: number, file: name, work: work, limits: settings.limits)
+        defer { pool.withLock { $0.running -= count } }
+        var limits = settings.limits
+        limits.memoryBytes = memoryBytes
+        limits.mayAskForMore = mayAskForMore
+        let job = MediaJob(id: number, file: name, work: work, limits: limits)
         let cancellation = Cancellation()
-        let result = await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await onThreadOfItsOwn { [self] in
                 carryOut(job, owner: owner, path: path, paths: paths, cancellation: cancellation, progress: progress)
             }
         } onCancel: {
             cancellation.cancel()
         }
-        return try result.get()
     }
 
     private func carryOut(
         _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
         progress: (MediaProgress) -> Void
-    ) -> Result<(MediaResult, [SealedFile]), Failure> {
+    ) -> Attempt {
         let outputs = JobOutputs(paths: paths)
         do throws(Failure) {
             let input = try openInput(path)
@@ -162,13 +196,20 @@ public final class MediaJobs: Sendable {
             } else {
                 current.worker.child.stop()
             }
+            if job.limits.mayAskForMore, ending.isReusable, case .failure(let failure) = ending.result,
+                failure.code == .overBudget
+            {
+                outputs.discard()
+                return Attempt(result: ending.result.map { ($0, []) }, asksForMore: true)
+            }
             let result = try ending.result.get()
             if result.isRejection { outputs.discard() }
-            return .success((result, try outputs.commit()))
+            return Attempt(result: .success((result, try outputs.commit())))
         } catch {
             outputs.discard()
-            return .failure(
-                cancellation.isCancelled ? Failure(.cancelled, "Stopped.", detail: error.description) : error)
+            return Attempt(
+                result: .failure(
+                    cancellation.isCancelled ? Failure(.cancelled, "Stopped.", detail: error.description) : error))
         }
     }
 
@@ -189,24 +230,31 @@ public final class MediaJobs: Sendable {
     private func takeWorker(for job: MediaJob, of owner: MediaOwner) throws(Failure) -> IdleWorker {
         if !job.work.needsOwnProcess {
             while let idle = pool.withLock({ $0.takeIdle(of: owner) }) {
-                if idle.worker.isFit { return idle }
+                if idle.worker.isFit(below: memory.idleBytesMax) {
+                    stopSurplus()
+                    return idle
+                }
                 idle.worker.child.stop()
             }
         }
-        // A new one is started: idle ones make room for it, the one that has waited longest first.
+        stopSurplus()
+        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
+    }
+
+    /// Idle processes make room for the running ones, the one that has waited longest first.
+    private func stopSurplus() {
         while let surplus = pool.withLock({ pool in
-            pool.idle.isEmpty || pool.idle.count + pool.running <= settings.processCountMax
-                ? nil : pool.idle.removeFirst()
+            pool.idle.isEmpty || pool.idle.count + pool.running <= memory.processCount ? nil : pool.idle.removeFirst()
         }) {
             surplus.worker.child.stop()
         }
-        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
     }
 
     private func giveBack(_ used: IdleWorker, after job: MediaJob) {
         let next = IdleWorker(worker: used.worker, owner: used.owner, jobCount: used.jobCount + 1)
         let isKept =
-            !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax && next.worker.isFit
+            !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax
+            && next.worker.isFit(below: memory.idleBytesMax)
             && pool.withLock { pool in
                 guard !pool.isShutDown else { return false }
                 pool.idle.append(next)
@@ -232,6 +280,9 @@ extension MediaJob.Work {
         case .probe, .thumb: false
         }
     }
+
+    /// Probes and thumbnails are admitted by what they need; a transcode has its own bound.
+    var isShort: Bool { !needsOwnProcess }
 }
 
 /// Runs a blocking body off Swift's pool, on a thread that a private queue brings.

@@ -57,10 +57,10 @@ final class WorkerProcess: Sendable {
         return environment
     }
 
-    /// Idle, alive, and with nothing to say.
-    var isFit: Bool {
+    /// Idle, alive, with nothing to say, and not grown.
+    func isFit(below bytesMax: Int) -> Bool {
         guard child.wait(milliseconds: 0) == .timeout, let bytes = child.residentBytes else { return false }
-        return bytes <= settings.idleBytesMax
+        return bytes <= min(settings.idleBytesMax, bytesMax)
     }
 
     /// How a job ended.
@@ -108,7 +108,9 @@ final class WorkerProcess: Sendable {
         }
         try send(.job(job), input.descriptor)
         var quietSince = ContinuousClock.now
-        var watch = Watch(residentMax: job.limits.memoryBytes + MediaSettings.programBytes)
+        var watch = Watch(
+            residentMax: job.limits.memoryBytes
+                + (job.work.isShort ? MediaSettings.shortWorkBytes : MediaSettings.programBytes))
         while true {
             let deadline = min(quietSince + settings.silenceMax, end)
             let answer: WorkerAnswer

@@ -13,12 +13,13 @@ public enum Thumb {
         sink: any OutputSink
     ) throws(Failure) -> ThumbReport {
         do throws(Failure) {
-            let picture = try PictureFiles.open(PictureInput(input), format: format, limits: limits)
+            let bytes = try PictureInput(input)
+            let picture = try PictureFiles.open(bytes, format: format, limits: limits)
             let plan = ThumbPlan(upright: picture.header.upright, settings: settings)
             guard let first = plan.outputs.first else {
                 throw Failure(.usage, "No thumbnail size was given.", detail: "\(settings.sizes)")
             }
-            let budget = MemoryBudget(limits)
+            let budget = MemoryBudget(limits, input: bytes)
             try sink.progress(MediaProgress(fraction: 0, frames: 0))
             let (largest, warnings) = try upright(picture, first.size, budget: budget, sink: sink)
             return try write(
@@ -40,21 +41,31 @@ public enum Thumb {
         if let decoded = try picture.decodePlanes(stored, budget: budget) {
             try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
             let scaled = decoded.planes
-            guard !ColorTransform.isSRGB(decoded.encoding, isGrey: scaled.isGrey) else {
+            if decoded.coding.isJPEGs(isGrey: scaled.isGrey),
+                ColorTransform.isSRGB(decoded.encoding, isGrey: scaled.isGrey)
+            {
                 return (try scaled.turned(orientation, budget: budget), decoded.warnings)
             }
-            let converted = try ColorTransform.toSRGB(scaled.raster(budget: budget), decoded.encoding, budget: budget)
+            let raster = try decoded.coding.raster(scaled, budget: budget)
+            let converted = try ColorTransform.toSRGB(raster, decoded.encoding, budget: budget)
             let planes = try Planes(converted.raster, budget: budget)
             return (try planes.turned(orientation, budget: budget), decoded.warnings + converted.warnings)
         }
-        let decoded = try picture.decode(longSide: size.longSide, budget: budget)
-        try sink.progress(MediaProgress(fraction: 0.5, frames: 1))
-        decoded.raster.flattenOnWhite()
-        let scaled = try Resampler(source: decoded.raster.size, target: stored).run(decoded.raster, budget: budget)
+        let decoded = try scaled(picture, to: stored, budget: budget)
         try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
-        let converted = try ColorTransform.toSRGB(scaled, decoded.encoding, budget: budget)
+        let converted = try ColorTransform.toSRGB(decoded.raster, decoded.encoding, budget: budget)
         let planes = try Planes(converted.raster, budget: budget)
         return (try planes.turned(orientation, budget: budget), decoded.warnings + converted.warnings)
+    }
+
+    private static func scaled(_ picture: any PictureFile, to size: PixelSize, budget: MemoryBudget) throws(Failure)
+        -> DecodedPicture
+    {
+        if let picture = try picture.decodeRows(size, budget: budget) { return picture }
+        var whole = try picture.decode(longSide: size.longSide, budget: budget)
+        whole.raster.flattenOnWhite()
+        whole.raster = try Resampler.run(whole.raster, to: size, budget: budget)
+        return whole
     }
 
     /// Largest first, each from the one before it.

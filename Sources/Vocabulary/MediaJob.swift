@@ -78,6 +78,8 @@ public struct MediaLimits: Codable, Sendable, Equatable {
     public var pixelCountMax: Int
     /// Bytes that decoding may take: more is `over-budget`, which is no verdict.
     public var memoryBytes: Int
+    /// There is more memory for who asks: `over-budget` then brings another try, so nothing is left out for want of memory.
+    public var mayAskForMore = false
     /// Seconds of media: more is `too-long`.
     public var durationMax: Double
     /// Bytes of one output.

@@ -16,9 +16,13 @@ enum StillEncoder {
         }
     }
 
-    private static func writeJPEG(_ planes: Planes, quality: Int, to descriptor: Int32, limits: MediaLimits)
-        throws(Failure)
-    {
+    /// - Parameters:
+    ///   - sampling: TurboJPEG's number for how the planes are sampled.
+    ///   - flags: TurboJPEG's.
+    static func writeJPEG(
+        _ planes: Planes, quality: Int, sampling: UInt32 = TJSAMP_420.rawValue, flags: Int32 = 0, to descriptor: Int32,
+        limits: MediaLimits
+    ) throws(Failure) {
         for plane in planes.components { plane.repeatEdges() }
         let encoder = try TurboJPEG.compressor()
         var samples = planes.components.map { Optional(UnsafePointer($0.samples)) }
@@ -28,7 +32,7 @@ enum StillEncoder {
         defer { tjFree(output) }
         let status = tjCompressFromYUVPlanes(
             encoder.pointer, &samples, Int32(planes.size.width), &strides, Int32(planes.size.height),
-            Int32(planes.isGrey ? TJSAMP_GRAY.rawValue : TJSAMP_420.rawValue), &output, &count, Int32(quality), 0)
+            Int32(planes.isGrey ? TJSAMP_GRAY.rawValue : sampling), &output, &count, Int32(quality), flags)
         guard status == 0, let output else { throw encoder.failure() }
         try store(UnsafeRawBufferPointer(start: output, count: Int(count)), in: descriptor, limits: limits)
     }

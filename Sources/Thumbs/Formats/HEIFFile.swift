@@ -55,6 +55,10 @@ final class HEIFFile: PictureFile {
         return try still.decode(budget: budget)
     }
 
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
+        try still?.decodePlanes(target, budget: budget)
+    }
+
     private static func codec(_ type: String?, _ format: MediaFormat) -> String {
         switch type {
         case "hvc1", "hev1": "hevc"

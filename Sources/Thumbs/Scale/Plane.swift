@@ -9,6 +9,7 @@ final class Plane {
     /// Bytes from one row to the next. A row and a column more than `size` can be read and written.
     let rowBytes: Int
     let samples: UnsafeMutablePointer<UInt8>
+    private let isOwner: Bool
 
     /// Not cleared.
     init(_ size: PixelSize, extent: (width: Double, height: Double)? = nil, budget: MemoryBudget) throws(Failure) {
@@ -21,8 +22,20 @@ final class Plane {
         self.extent = extent ?? (Double(size.width), Double(size.height))
         rowBytes = Self.rowBytes(size.width)
         samples = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
+        isOwner = true
     }
-    deinit { samples.deallocate() }
+    /// Samples of somebody else, to be read while that one lives.
+    init(
+        borrowing samples: UnsafePointer<UInt8>, rowBytes: Int, _ size: PixelSize,
+        extent: (width: Double, height: Double)? = nil
+    ) {
+        self.size = size
+        self.extent = extent ?? (Double(size.width), Double(size.height))
+        self.rowBytes = rowBytes
+        self.samples = UnsafeMutablePointer(mutating: samples)
+        isOwner = false
+    }
+    deinit { if isOwner { samples.deallocate() } }
 
     private static func rowBytes(_ width: Int) -> Int { (width + 1 + 15) / 16 * 16 }
     /// Nil when it does not fit.
@@ -110,7 +123,7 @@ extension Planes {
         guard status == 0 else { throw encoder.failure() }
     }
 
-    /// - Parameter self: in 4:2:0.
+    /// In 4:2:0 of JPEG's coding.
     func raster(budget: MemoryBudget) throws(Failure) -> Raster {
         let raster = try Raster(size: size, layout: isGrey ? .grey : .rgb, depth: 8, budget: budget)
         guard !isGrey else {

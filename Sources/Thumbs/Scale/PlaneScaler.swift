@@ -86,6 +86,13 @@ final class PlaneScaler {
         if plane.size == target, plane.extent == extent ?? (Double(target.width), Double(target.height)) {
             return plane
         }
+        return try scaledCopy(of: plane, to: target, extent: extent, budget: budget)
+    }
+
+    /// Of samples that will be gone.
+    static func scaledCopy(
+        of plane: Plane, to target: PixelSize, extent: (width: Double, height: Double)? = nil, budget: MemoryBudget
+    ) throws(Failure) -> Plane {
         let scaler = try PlaneScaler(
             Source(size: plane.size, extent: plane.extent, rowSamples: 0, rowsAtATime: 0), to: target, extent: extent,
             budget: budget)
