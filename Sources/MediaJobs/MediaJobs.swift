@@ -12,6 +12,8 @@ public final class MediaJobs: Sendable {
     private let memory: MemoryPlan
     private let places: Admission
     private let transcodePlaces: Admission
+    /// Of the memory, for short work.
+    private let shares: Admission
     private let pool: Mutex<Pool>
 
     private struct Pool {
@@ -39,6 +41,7 @@ public final class MediaJobs: Sendable {
         places = Admission(count: memory.processCount, waiterCountMax: MediaSettings.waiterCountMax)
         transcodePlaces = Admission(
             count: max(1, memory.processCount - 1), waiterCountMax: MediaSettings.waiterCountMax)
+        shares = Admission(count: memory.processCount, waiterCountMax: MediaSettings.waiterCountMax)
         pool = Mutex(Pool())
     }
 
@@ -128,20 +131,24 @@ public final class MediaJobs: Sendable {
         _ work: MediaJob.Work, on path: String, name: String, owner: MediaOwner, to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (MediaResult, [SealedFile]) {
-        if work.isShort, memory.aloneBytes > memory.sharedBytes {
-            let shared = try await run(
-                work, with: memory.sharedBytes, mayAskForMore: true, places: 1, on: path, name: name, owner: owner,
-                to: paths, progress: progress)
-            guard shared.asksForMore else { return try shared.result.get() }
+        func attempt(_ bytes: Int, shares count: Int, mayAskForMore: Bool) async throws(Failure) -> Attempt {
+            // Work that runs for hours has no share, so none waits for it.
+            if count > 0 { try await shares.enter(count) }
+            defer { if count > 0 { shares.leave(count) } }
+            var limits = settings.limits
+            limits.memoryBytes = bytes
+            limits.mayAskForMore = mayAskForMore
             return try await run(
-                work, with: memory.aloneBytes, mayAskForMore: false, places: memory.processCount, on: path, name: name,
-                owner: owner, to: paths, progress: progress
-            ).result.get()
+                work, within: limits, isAlone: count == memory.processCount, on: path, name: name, owner: owner,
+                to: paths, progress: progress)
         }
-        return try await run(
-            work, with: work.isShort ? memory.aloneBytes : settings.limits.memoryBytes, mayAskForMore: false, places: 1,
-            on: path, name: name, owner: owner, to: paths, progress: progress
-        ).result.get()
+        guard work.isShort else {
+            return try await attempt(settings.limits.memoryBytes, shares: 0, mayAskForMore: false).result.get()
+        }
+        let first = try await attempt(
+            memory.sharedBytes, shares: 1, mayAskForMore: memory.aloneBytes > memory.sharedBytes)
+        guard first.asksForMore else { return try first.result.get() }
+        return try await attempt(memory.aloneBytes, shares: memory.processCount, mayAskForMore: false).result.get()
     }
 
     private struct Attempt: Sendable {
@@ -151,27 +158,25 @@ public final class MediaJobs: Sendable {
     }
 
     private func run(
-        _ work: MediaJob.Work, with memoryBytes: Int, mayAskForMore: Bool, places count: Int, on path: String,
-        name: String,
+        _ work: MediaJob.Work, within limits: MediaLimits, isAlone: Bool, on path: String, name: String,
         owner: MediaOwner, to paths: [OutputName: String], progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> Attempt {
-        try await places.enter(count)
-        defer { places.leave(count) }
+        try await places.enter()
+        defer { places.leave() }
         let number = try pool.withLock { pool throws(Failure) in
             guard !pool.isShutDown else { throw Failure(.cancelled, "Stopped.") }
-            pool.running += count
+            pool.running += 1
             pool.nextJob += 1
             return pool.nextJob
         }
-        defer { pool.withLock { $0.running -= count } }
-        var limits = settings.limits
-        limits.memoryBytes = memoryBytes
-        limits.mayAskForMore = mayAskForMore
+        defer { pool.withLock { $0.running -= 1 } }
         let job = MediaJob(id: number, file: name, work: work, limits: limits)
         let cancellation = Cancellation()
         return await withTaskCancellationHandler {
             await onThreadOfItsOwn { [self] in
-                carryOut(job, owner: owner, path: path, paths: paths, cancellation: cancellation, progress: progress)
+                carryOut(
+                    job, isAlone: isAlone, owner: owner, path: path, paths: paths, cancellation: cancellation,
+                    progress: progress)
             }
         } onCancel: {
             cancellation.cancel()
@@ -179,14 +184,14 @@ public final class MediaJobs: Sendable {
     }
 
     private func carryOut(
-        _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
-        progress: (MediaProgress) -> Void
+        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
+        cancellation: Cancellation, progress: (MediaProgress) -> Void
     ) -> Attempt {
         let outputs = JobOutputs(paths: paths)
         do throws(Failure) {
             let input = try openInput(path)
             if cancellation.isCancelled { throw Failure(.cancelled, "Stopped.") }
-            let current = try takeWorker(for: job, of: owner)
+            let current = try takeWorker(for: job, of: owner, isAlone: isAlone)
             cancellation.attach(current.worker.child)
             let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
             // Before the process may get another job, which a late cancelling would hit.
@@ -227,24 +232,25 @@ public final class MediaJobs: Sendable {
 
     // MARK: The processes
 
-    private func takeWorker(for job: MediaJob, of owner: MediaOwner) throws(Failure) -> IdleWorker {
+    private func takeWorker(for job: MediaJob, of owner: MediaOwner, isAlone: Bool) throws(Failure) -> IdleWorker {
         if !job.work.needsOwnProcess {
             while let idle = pool.withLock({ $0.takeIdle(of: owner) }) {
                 if idle.worker.isFit(below: memory.idleBytesMax) {
-                    stopSurplus()
+                    stopSurplus(isAlone: isAlone)
                     return idle
                 }
                 idle.worker.child.stop()
             }
         }
-        stopSurplus()
+        stopSurplus(isAlone: isAlone)
         return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
     }
 
     /// Idle processes make room for the running ones, the one that has waited longest first.
-    private func stopSurplus() {
+    private func stopSurplus(isAlone: Bool) {
         while let surplus = pool.withLock({ pool in
-            pool.idle.isEmpty || pool.idle.count + pool.running <= memory.processCount ? nil : pool.idle.removeFirst()
+            let room = isAlone ? 0 : max(0, memory.processCount - pool.running)
+            return pool.idle.count <= room ? nil : pool.idle.removeFirst()
         }) {
             surplus.worker.child.stop()
         }

@@ -51,6 +51,8 @@ extension MediaFacts {
         colorTransfer = header.codePoints?.transferName
         colorSpace = header.codePoints?.matrixName
         hdr = header.codePoints?.hdr?.rawValue
+        hasGainMap = header.hasGainMap
+        contentIdentifier = header.metadata.contentIdentifier
         frames = header.frames
         duration = header.duration
         if let seconds = header.duration, seconds > 0, header.frames > 1 {

@@ -94,7 +94,7 @@ final class HEIFStill {
     /// Luma and chroma of an ordinary picture of 8 bits, scaled without a way through RGB; nil for all others.
     func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
         guard depth == 8, heif_image_handle_has_alpha_channel(handle) == 0, codePoints?.hdr == nil else { return nil }
-        // the decoder's planes and those of libheif, some tiles, and ours.
+        // The decoder's planes and those of libheif, some tiles, and ours.
         try budget.admit(
             sum(product(size.width + 64, size.height + 64, 5), 16 << 20, Planes.byteCount(target)))
         var image: OpaquePointer?

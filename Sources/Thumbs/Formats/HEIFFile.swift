@@ -32,6 +32,7 @@ final class HEIFFile: PictureFile {
                 size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
                 codePoints: still.codePoints, metadata: still.metadata)
             header.containerTurn = structure.turn
+            header.hasGainMap = structure.hasGainMap
             header.pixelFormat = Self.pixelFormat(structure, depth: still.depth)
         }
         // libheif has turned the picture already.

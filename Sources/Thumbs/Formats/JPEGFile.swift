@@ -23,7 +23,7 @@ struct JPEGFile: PictureFile {
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",
             pixelFormat: Self.pixelFormat(frame), encoding: structure.profile.map { .profile($0) } ?? .plain,
-            metadata: metadata)
+            hasGainMap: structure.hasGainMap, metadata: metadata)
         try header.admit(limits)
         guard structure.hasScan else {
             throw structure.hasEnd ? .corrupt("no picture data") : .truncated("no picture data")

@@ -25,6 +25,8 @@ struct JPEGStructure {
     private(set) var hasEnd = false
     private(set) var exif: ByteView?
     private(set) var xmp: ByteView?
+    /// Google's, Apple's or ISO's mark of a second picture that brightens the first (ISO 21496-1).
+    private(set) var hasGainMap = false
     private(set) var isAdobe = false
     private(set) var adobeTransform: UInt8?
     private var profileParts: [Int: ByteView] = [:]
@@ -86,6 +88,7 @@ struct JPEGStructure {
                 exif = body.suffix(from: 6)
             } else if body.starts(with: "http://ns.adobe.com/xap/1.0/\0"), xmp == nil {
                 xmp = body.suffix(from: 29)
+                hasGainMap = hasGainMap || XMP.namesGainMap(body)
             }
         case 0xE2 where !hasScan && body.starts(with: "ICC_PROFILE\0"):
             guard let index = body.byte(at: 12), let count = body.byte(at: 13), index > 0, index <= count else {
@@ -93,6 +96,7 @@ struct JPEGStructure {
             }
             profilePartCount = Int(count)
             profileParts[Int(index)] = body.suffix(from: 14)
+        case 0xE2 where !hasScan && body.starts(with: "urn:iso:std:iso:ts:21496:-1"): hasGainMap = true
         case 0xEE where body.starts(with: "Adobe"):
             isAdobe = true
             adobeTransform = body.byte(at: 11)

@@ -42,7 +42,8 @@ struct PNGFile: PictureFile {
             size: PixelSize(width: header.size.width, height: 1), layout: reader.layout, depth: reader.depth,
             budget: budget)
         let resampler = try Resampler(
-            source: header.size, target: target, layout: reader.layout.withoutAlpha, depth: reader.depth, budget: budget)
+            source: header.size, target: target, layout: reader.layout.withoutAlpha, depth: reader.depth, budget: budget
+        )
         for _ in 0..<header.size.height {
             line.reuse(as: reader.layout)
             try reader.read(into: line)

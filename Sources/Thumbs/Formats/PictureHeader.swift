@@ -15,6 +15,8 @@ struct PictureHeader {
     var encoding: ColorEncoding = .plain
     /// Written down beside a profile, or instead of one.
     var codePoints: CodePoints?
+    /// A second picture says where the first is to be brighter on a screen that can.
+    var hasGainMap = false
     var metadata = PhotoMetadata()
     /// More than one makes it an animation.
     var frames: Int = 1

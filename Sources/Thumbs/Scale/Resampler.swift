@@ -35,7 +35,9 @@ final class Resampler {
     private var written = 0
 
     /// - Parameter layout: without alpha, of which nothing could be averaged.
-    init(source: PixelSize, target: PixelSize, layout: Raster.Layout, depth bits: Int, budget: MemoryBudget) throws(Failure) {
+    init(source: PixelSize, target: PixelSize, layout: Raster.Layout, depth bits: Int, budget: MemoryBudget)
+        throws(Failure)
+    {
         self.source = source
         self.target = target
         channels = layout.channelCount
