@@ -58,7 +58,8 @@ import Vocabulary
         }
         let count = Double(photos.count)
         show([
-            "photos": count, "cpu_ms": (cpu(RUSAGE_SELF) - own + child.cpu + cpu(RUSAGE_CHILDREN) - theirs) * 1000 / count,
+            "photos": count,
+            "cpu_ms": (cpu(RUSAGE_SELF) - own + child.cpu + cpu(RUSAGE_CHILDREN) - theirs) * 1000 / count,
             "worker_cpu_ms": (child.cpu + cpu(RUSAGE_CHILDREN) - theirs) * 1000 / count, "idle_mib": idle,
             "peak_mib": child.peak, "second_tenth_mib": mean(early), "last_tenth_mib": mean(late),
         ])

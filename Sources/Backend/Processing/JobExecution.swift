@@ -155,7 +155,8 @@ struct JobExecution: Sendable {
     /// The worker's word is shown to browsers, so it is a colour or nothing.
     private static func color(_ word: String) -> String? {
         let digits = word.dropFirst()
-        return word.hasPrefix("#") && digits.count == 6 && digits.allSatisfy { $0.isASCII && $0.isHexDigit } ? word : nil
+        let isColor = word.hasPrefix("#") && digits.count == 6 && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+        return isColor ? word : nil
     }
 
     private func adopt(_ file: MadeFile, into manifest: inout Manifest) async throws(Failure) {
