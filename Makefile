@@ -10,10 +10,10 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue bench-photos photo-bench soak install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video bench-photos photo-bench compare-corpus soak-ingest soak fuzz install clean
 
 help: ## list the tasks
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 deps: ## install the Debian packages of packages.txt that are missing
 	@scripts/install-packages packages.txt
@@ -46,8 +46,19 @@ bench-photos: build photo-bench ## thumbnails beside libvips and ImageMagick, an
 photo-bench: toolchain
 	@$(SWIFT) build $(RELEASE) --product photo-bench
 
-soak: build ## ingest under random kill -9 for MINUTES (1), replayable by SEED (1)
+bench-video: build ## one pass beside the usual chain of ffmpeg commands, on generated 4K clips: CPU, VMAF, bytes, memory
+	@Benchmarks/bench-video $(BIN)/rushes
+
+compare-corpus: build ## what ffmpeg's plain command and Rushes make of each kind of video: compare-corpus.md
+	@scripts/compare-corpus --rushes $(BIN)/rushes
+
+fuzz: build ## damaged photos, videos and sounds for MINUTES (1) by SEED (1): each ends in a result or a code
+	@scripts/fuzz --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+soak-ingest: build ## ingest under random kill -9 of box, backend and media processes for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+soak: soak-ingest ## the same
 
 install: build ## put the programs into PREFIX/bin (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin

@@ -39,6 +39,7 @@ let package = Package(
         library("CSeccomp", pkgConfig: "libseccomp", apt: ["libseccomp-dev"]),
         library("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
         library("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
+        library("CExpat", pkgConfig: "expat", apt: ["libexpat1-dev"]),
         library("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: ["libmicrohttpd-dev"]),
         library(
             "CFFmpeg", pkgConfig: "libavformat libavcodec libavfilter libswscale libswresample libavutil",
@@ -65,6 +66,7 @@ let package = Package(
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses", "CSeccomp"]),
         module("Curl", uses: ["Vocabulary", "CCurl"]),
+        module("XML", uses: ["Vocabulary", "CExpat"]),
         module("HTTPServer", uses: ["Vocabulary", "CMicrohttpd"]),
         module("FFmpeg", uses: ["Vocabulary", "CFFmpeg"]),
 
@@ -80,7 +82,8 @@ let package = Package(
 
         // The two sides. They meet in Vocabulary.
         module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
-        module("Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "HTTPServer", "MediaJobs"]),
+        module(
+            "Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "HTTPServer", "MediaJobs"]),
 
         program(
             "rushes",
@@ -98,9 +101,12 @@ let package = Package(
             name: "LossyTransport", dependencies: ["Ingest", "Curl", "Vocabulary"], path: "Tests/LossyTransport",
             swiftSettings: house),
 
+        // Real object stores for tests.
+        .target(name: "TestStores", path: "Tests/TestStores", swiftSettings: house),
+
         tests("VocabularyTests", uses: ["Vocabulary"]),
         tests("FilesTests", uses: ["Files", "Digests", "SQLite", "Vocabulary"]),
-        tests("TranscodeTests", uses: ["Transcode", "FFmpeg", "Vocabulary"]),
+        tests("TranscodeTests", uses: ["Transcode", "Thumbs", "FFmpeg", "Vocabulary"]),
         tests("ThumbsTests", uses: ["Thumbs", "FFmpeg", "Vocabulary"]),
         // A worker that misbehaves in every way that a test asks for.
         .executableTarget(
@@ -120,14 +126,18 @@ let package = Package(
                 "rushes",
             ]),
         tests(
-            "BackendTests", uses: ["Backend", "HTTPServer", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+            "BackendTests",
+            uses: [
+                "TestStores", "Backend", "HTTPServer", "SQLite", "Curl", "XML", "Digests", "Files", "MediaJobs",
+                "Vocabulary",
+            ]),
         tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
             uses: [
-                "LossyTransport", "HTTPServer",
+                "LossyTransport", "TestStores", "HTTPServer",
                 "Ingest", "Backend", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary", "rushes",
-                "rushes-media",
+                "rushes-media", "hijacked-media",
             ],
             // Built by the test, to be preloaded.
             leaving: ["PowerCut/recorder.c"]),

@@ -1,6 +1,8 @@
+import Curl
 import Files
 public import HTTPServer
 import MediaJobs
+import Synchronization
 public import Vocabulary
 
 /// The server: API, processing and housekeeping over one data folder. `rushes serve` runs it, and `rushes ingest` does so in its own process
@@ -19,6 +21,7 @@ public actor Backend {
     static let ledgerName = "ledger.sqlite"
     static let keyName = "signing-key"
     static let lockName = "lock"
+    static let workName = "work"
 
     private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams) {
         self.lock = lock
@@ -45,25 +48,35 @@ public actor Backend {
                 detail: "process \(FileLock.holder(folder + "/" + lockName).map(String.init) ?? "unknown")")
         }
         let ledger = try await SQLiteLedger.open(folder + "/" + ledgerName)
-        let store = try DirectoryBlobStore.open(folder)
+        var door: DirectoryBlobStore?
+        let store: any BlobStore
+        if let bucket = settings.store {
+            store = try await openStore(bucket, ledger, settings)
+        } else {
+            let folderStore = try DirectoryBlobStore.open(folder)
+            (door, store) = (folderStore, folderStore)
+        }
         let bell = Bell()
         let progress = ProgressBoard()
         let running = RunningJobs()
         var processing = processing
         processing.laneCount = settings.jobCount
         processing.keepsLocation = settings.keepsLocation
+        let sealing = Sealing(ledger: ledger, store: store, clock: settings.clock)
         let sweeper = Sweeper(
-            ledger: ledger, store: store, policy: processing.policy, clock: settings.clock, log: eventLog)
+            ledger: ledger, store: store, sealing: sealing, policy: processing.policy, clock: settings.clock,
+            log: eventLog, wake: { bell.ring() })
         try await sweeper.start()
         let events = EventStreams(ledger: ledger, settings: streams, log: settings.log)
+        let hint = Hint()
         let api = API(
-            ledger: ledger, store: store, door: store, signer: try URLSigner.open(folder + "/" + keyName),
-            completions: Completions(),
+            ledger: ledger, store: store, door: door, dataFolder: folder,
+            signer: try URLSigner.open(folder + "/" + keyName), sealing: sealing,
             progress: progress, events: events, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
             lifetimes: settings.lifetimes,
-            log: settings.log, wake: { bell.ring() }, running: running)
+            log: settings.log, wake: { bell.ring() }, lookAtStore: { hint.give() }, running: running)
         let loop = ProcessingLoop(
-            ledger: ledger, store: store, workFolder: store.work, media: media, progress: progress,
+            ledger: ledger, store: store, workFolder: folder + "/" + workName, media: media, progress: progress,
             running: running, settings: processing, clock: settings.clock,
             bell: bell,
             tell: { events.ring($0) },
@@ -71,8 +84,19 @@ public actor Backend {
         let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)
         let backend = Backend(lock: lock, server: server, loop: loop, events: events)
         await loop.start()
-        await backend.keepHouse(sweeper, bell, processing, clock: settings.clock, log: settings.log)
+        await backend.keepHouse(sweeper, bell, hint, processing, clock: settings.clock, log: settings.log)
         return backend
+    }
+
+    private static func openStore(_ settings: S3Settings, _ ledger: any Ledger, _ backend: BackendSettings)
+        async throws(Failure) -> S3BlobStore
+    {
+        var random = SystemRandomNumberGenerator()
+        let proposal = String(UInt64.random(in: .min ... .max, using: &random), radix: 36)
+        guard let prefix = try await ledger.storePrefix(orMake: proposal) else { throw LedgerFault.vanished }
+        return try await S3BlobStore.open(
+            S3Client(settings: settings, http: HTTPClient(), clock: backend.clock), prefix: prefix,
+            workFolder: backend.dataFolder + "/" + workName, log: backend.log)
     }
 
     /// Lets requests under way end, gives running jobs back, and lets go of the folder. May be called more than once.
@@ -92,7 +116,7 @@ public actor Backend {
     nonisolated var streamCount: Int { events.count }
 
     private func keepHouse(
-        _ sweeper: Sweeper, _ bell: Bell, _ processing: ProcessingLoop.Settings,
+        _ sweeper: Sweeper, _ bell: Bell, _ hint: Hint, _ processing: ProcessingLoop.Settings,
         clock: @escaping @Sendable () -> Timestamp, log: @escaping @Sendable (String) -> Void
     ) {
         let events = events
@@ -114,6 +138,7 @@ public actor Backend {
                             by: step, leaseUntil: now.adding(seconds: processing.lease))
                     }
                     try await sweeper.removeDoomed()
+                    if hint.take() { try await sweeper.lookAtSessions() }
                     if sinceSweep >= Self.sweepSeconds {
                         sinceSweep = 0
                         try await sweeper.sweep()
@@ -123,4 +148,11 @@ public actor Backend {
             }
         }
     }
+}
+
+/// Somebody says that something has happened in the store; looking at it once answers any number of them.
+private final class Hint: Sendable {
+    private let isGiven = Atomic<Bool>(false)
+    func give() { isGiven.store(true, ordering: .relaxed) }
+    func take() -> Bool { isGiven.exchange(false, ordering: .relaxed) }
 }

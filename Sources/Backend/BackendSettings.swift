@@ -6,6 +6,8 @@ public struct BackendSettings: Sendable {
     /// Everything that the backend keeps: ledger, blobs, signing key. One process at a time.
     public var dataFolder: String
     public var listen: ListenAddress
+    /// Where blobs lie; nil: in the data folder.
+    public var store: S3Settings?
     public var media: MediaJobs
     /// Jobs at once.
     public var jobCount: Int
@@ -30,13 +32,15 @@ public struct BackendSettings: Sendable {
     }
 
     public init(
-        dataFolder: String, listen: ListenAddress, media: MediaJobs, jobCount: Int = 2, keepsLocation: Bool = false,
+        dataFolder: String, listen: ListenAddress, store: S3Settings? = nil, media: MediaJobs, jobCount: Int = 2,
+        keepsLocation: Bool = false,
         lifetimes: Lifetimes = Lifetimes(), bounds: HTTPBounds = HTTPBounds(),
         clock: @escaping @Sendable () -> Timestamp = Timestamp.system,
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.dataFolder = dataFolder
         self.listen = listen
+        self.store = store
         self.media = media
         self.jobCount = jobCount
         self.keepsLocation = keepsLocation

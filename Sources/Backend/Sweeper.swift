@@ -4,9 +4,11 @@ import Vocabulary
 struct Sweeper: Sendable {
     let ledger: any Ledger
     let store: any BlobStore
+    let sealing: Sealing
     let policy: RetryPolicy
     let clock: @Sendable () -> Timestamp
     var log = EventLogBounds()
+    var wake: @Sendable () -> Void = {}
 
     /// Objects removed in one go; the rest waits for the next sweep.
     private static let removedMax = 1000
@@ -16,7 +18,7 @@ struct Sweeper: Sendable {
         try await store.removeLeftovers()
         try await ledger.sweep(now: clock(), isRestart: true, policy: policy)
         try await removeDoomed()
-        try await removeLostSessions()
+        try await lookAtSessions()
         try await removeLostObjects()
     }
 
@@ -24,7 +26,7 @@ struct Sweeper: Sendable {
         try await ledger.sweep(now: clock(), isRestart: false, policy: policy)
         try await ledger.trimEvents(log, now: clock())
         try await removeDoomed()
-        try await removeLostSessions()
+        try await lookAtSessions()
     }
 
     /// The rows went first, so a removal that is cut short is made good by the next sweep.
@@ -35,11 +37,12 @@ struct Sweeper: Sendable {
         try await ledger.forgetDoomed(keys)
     }
 
-    /// A session's row comes before its folder, so a folder without an open row is left over.
-    private func removeLostSessions() async throws(Failure) {
-        for session in try await store.sessions() where try await !ledger.isOpen(session) {
-            try await store.end(session)
-        }
+    /// Finishes what the store has finished without our row, and ends what it holds without one.
+    func lookAtSessions() async throws(Failure) {
+        let sessions = try await store.sessions()
+        // A session's row comes before it, so one without an open row is left over.
+        for session in sessions where try await !ledger.isOpen(session) { try await store.end(session) }
+        if try await sealing.finishLost(present: Set(sessions)) > 0 { wake() }
     }
 
     /// An object comes before its row, so only while no request and no job is under way does one without a row count as lost.

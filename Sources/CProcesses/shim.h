@@ -138,14 +138,14 @@ static inline int rushes_limit_data(void) { return RLIMIT_DATA; }
 static inline int rushes_limit_cpu(void) { return RLIMIT_CPU; }
 static inline int rushes_limit_file_size(void) { return RLIMIT_FSIZE; }
 static inline int rushes_limit_core(void) { return RLIMIT_CORE; }
-/// Processor seconds that a process has used, rounded up.
-static inline int64_t rushes_cpu_seconds(pid_t pid) {
+/// Nanoseconds of processor time that a process has used, over all of its threads, or the negated errno.
+static inline int64_t rushes_cpu_nanoseconds(pid_t pid) {
     clockid_t clock;
     struct timespec used;
     int fault = clock_getcpuclockid(pid, &clock);
     if (fault) return -fault;
     if (clock_gettime(clock, &used)) return -errno;
-    return used.tv_sec + 1;
+    return used.tv_sec * 1000000000LL + used.tv_nsec;
 }
 
 // MARK: Of this process

@@ -58,6 +58,9 @@ package struct Decoder: ~Copyable {
     /// Forgets everything before a seek.
     package func flush() { avcodec_flush_buffers(pointer) }
 
+    /// Everything else is dropped without being decoded.
+    package func skipAllButKeyframes() { pointer.pointee.skip_frame = AVDISCARD_NONKEY }
+
     private func accept(_ code: Int32) throws(Failure) -> Outcome {
         if code >= 0 || code == rushes_error_end { return .accepted }
         if code == rushes_error(ENOMEM) { throw failure("avcodec_send_packet", code) }

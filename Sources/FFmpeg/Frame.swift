@@ -129,6 +129,11 @@ package struct Frame: ~Copyable {
         }
         return nil
     }
+    /// What a filter wrote on the frame.
+    package func metadata(_ key: String) -> String? {
+        guard let entry = av_dict_get(pointer.pointee.metadata, key, nil, 0) else { return nil }
+        return String(cString: entry.pointee.value)
+    }
     /// Lets the encoder choose the picture type instead of repeating the source's.
     package func set(forcesKeyframe: Bool) {
         pointer.pointee.pict_type = forcesKeyframe ? AV_PICTURE_TYPE_I : AV_PICTURE_TYPE_NONE

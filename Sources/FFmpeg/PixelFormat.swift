@@ -11,6 +11,8 @@ package struct PixelFormat: Sendable, Equatable {
         guard raw != AV_PIX_FMT_NONE else { return nil }
         self.init(raw)
     }
+    package static let rgb24 = PixelFormat(AV_PIX_FMT_RGB24)
+    package static let gray = PixelFormat(AV_PIX_FMT_GRAY8)
     package static func == (left: PixelFormat, right: PixelFormat) -> Bool { left.raw.rawValue == right.raw.rawValue }
 
     package var name: String? { av_get_pix_fmt_name(raw).map { String(cString: $0) } }

@@ -45,6 +45,10 @@ public struct RawPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStr
     /// - Throws: `source-missing` when nothing is there.
     public func resolved() throws(Failure) -> RawPath {
         guard let resolved = withCString({ realpath($0, nil) }) else {
+            // Somebody has named this path: said back whole, it shows the slip.
+            if errno == ENOENT || errno == ENOTDIR {
+                throw Failure(.sourceMissing, "“\(self)” does not exist.", detail: "realpath \(self)")
+            }
             throw FileFault.failure(errno, "realpath", description)
         }
         defer { free(resolved) }

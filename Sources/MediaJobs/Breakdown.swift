@@ -7,7 +7,10 @@ enum Breakdown: Error, Equatable {
     /// The channel closed.
     case died
     case noStart
+    /// It neither gave a sign nor used the processor.
     case silent
+    /// It used the processor on and on without a sign.
+    case endless(Duration)
     case overdue(Duration)
     case tookMemory(bytes: Int)
     case brokeProtocol(String)
@@ -18,7 +21,7 @@ enum Breakdown: Error, Equatable {
     ]
 
     /// - Parameters:
-    ///   - exit: how the worker ended, by itself or by our kill.
+    ///   - exit: how the worker ended: without us where the breakdown is `died`.
     ///   - lastWords: the end of its standard error.
     ///   - machineRanOut: the kernel killed something for want of memory meanwhile.
     func failure(file: String, exit: ChildExit, lastWords: String?, machineRanOut: Bool) -> Failure {
@@ -27,7 +30,7 @@ enum Breakdown: Error, Equatable {
         switch self {
         case .tookMemory:
             return Self.overBudget(file, detail)
-        case .silent, .overdue:
+        case .silent, .endless, .overdue:
             return Failure(
                 .mediaTimeout, "Work on \(file) made no progress in time and was stopped; it can be tried again.",
                 detail: detail)
@@ -42,9 +45,8 @@ enum Breakdown: Error, Equatable {
                 "The media process does not start: install rushes-media of the same version, with its libraries.",
                 remedy: .askUser, detail: detail)
         case .died:
+            if let killed = Self.killed(file, exit, detail, machineRanOut) { return killed }
             switch exit.how {
-            // Not our kill. The kernel ends a process like this when the machine's memory runs out, but so can a person.
-            case .signalled(SIGKILL) where machineRanOut: return Self.overBudget(file, detail)
             case .signalled(SIGXCPU):
                 return Failure(
                     .mediaTimeout, "Work on \(file) used up its processor time and was stopped.", remedy: .giveUp,
@@ -63,6 +65,21 @@ enum Breakdown: Error, Equatable {
         }
     }
 
+    /// Not our kill, and not the file's doing as far as can be known: a decoder can send such a signal to itself, but hardly by accident. Where it
+    /// was for memory, beginning again at once would do the same to the machine.
+    private static func killed(_ file: String, _ exit: ChildExit, _ detail: String, _ machineRanOut: Bool) -> Failure? {
+        guard exit.wasKilled else { return nil }
+        guard machineRanOut, exit.how == .signalled(SIGKILL) else {
+            return Failure(
+                .mediaKilled, "Somebody killed the media process that worked on \(file); it can be tried again.",
+                detail: detail)
+        }
+        return Failure(
+            .mediaKilled,
+            "The machine ran out of memory while it worked on \(file): close other programs, or allow less with --memory.",
+            remedy: .askUser, detail: detail)
+    }
+
     private static func overBudget(_ file: String, _ detail: String) -> Failure {
         Failure(.overBudget, "\(file) needs more memory than is allowed: raise --memory.", detail: detail)
     }
@@ -71,7 +88,8 @@ enum Breakdown: Error, Equatable {
         switch self {
         case .died: nil
         case .noStart: "no hello"
-        case .silent: "silent for too long"
+        case .silent: "silent and idle for too long"
+        case .endless(let time): "no sign in \(time) of processor time"
         case .overdue(let bound): "not done after \(bound)"
         case .tookMemory(let bytes): "took \(bytes >> 20) MiB"
         case .brokeProtocol(let how): "protocol: \(how)"
@@ -80,6 +98,9 @@ enum Breakdown: Error, Equatable {
 }
 
 extension ChildExit {
+    /// By a signal with which people and programs end others; a crash never comes as one of these.
+    var wasKilled: Bool { [SIGKILL, SIGTERM, SIGINT, SIGHUP].contains { how == .signalled($0) } }
+
     var words: String {
         switch how {
         case .exited(let status): "exit \(status), peak \(peakBytes >> 20) MiB"

@@ -16,9 +16,7 @@ extension MediaJob.Work {
             outputs = []
         case .transcode(let settings):
             outputs = settings.outputs.map {
-                $0 == .poster
-                    ? ExpectedOutput(name: $0, role: .poster, contentType: "image/jpeg")
-                    : ExpectedOutput(name: $0, role: .rendition, contentType: "video/mp4")
+                ExpectedOutput(name: $0, role: $0.videoRole, contentType: $0.videoContentType)
             }
         case .thumb(let settings):
             outputs = settings.sizes.map {

@@ -93,7 +93,7 @@ public final class MediaJobs: Sendable {
         _ path: String, name: String, owner: MediaOwner = .box, settings: TranscodeSettings, into folder: String,
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
-        let paths = Self.paths(of: settings.outputs, in: folder) { $0 == .poster ? "jpg" : "mp4" }
+        let paths = Self.paths(of: settings.outputs, in: folder, extension: \.videoFileExtension)
         return try await transcode(
             path, name: name, owner: owner, settings: settings, to: paths, progress: progress)
     }
@@ -183,7 +183,24 @@ public final class MediaJobs: Sendable {
         }
     }
 
+    /// Whoever kills a process from outside does not mean the file: the job begins again, so often that nobody kills faster, and not for ever.
     private func carryOut(
+        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
+        cancellation: Cancellation, progress: (MediaProgress) -> Void
+    ) -> Attempt {
+        var restarts = 0
+        while true {
+            let attempt = tryOnce(
+                job, isAlone: isAlone, owner: owner, path: path, paths: paths, cancellation: cancellation,
+                progress: progress)
+            guard case .failure(let failure) = attempt.result, failure.code == .mediaKilled,
+                failure.remedy == .retryLater, restarts < settings.restartMax
+            else { return attempt }
+            restarts += 1
+        }
+    }
+
+    private func tryOnce(
         _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
         cancellation: Cancellation, progress: (MediaProgress) -> Void
     ) -> Attempt {

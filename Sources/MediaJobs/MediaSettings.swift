@@ -14,8 +14,13 @@ public struct MediaSettings: Sendable {
     public var processCountMax: Int
     /// Bounds inside one job; a caller may narrow them job by job.
     public var limits: MediaLimits
-    /// The longest time without any sign of progress. Probes and thumbnails give none in between, so it bounds them as a whole.
+    /// The longest time without a sign of progress in which hardly any processor time was used either. It may take twice as long to be noticed.
     public var silenceMax: Duration
+    /// Processor time without a sign of progress, over all threads. Probes and thumbnails give none in between, so it bounds them as a whole; a
+    /// picture of a gigapixel takes minutes.
+    public var silentCPUTimeMax = Duration.seconds(3600)
+    /// How often a job begins again whose process was killed from outside, before that counts as the job's failure.
+    public var restartMax = 20
     /// From the start of a process to its hello; loading the libraries takes 0.1 s on an idle machine.
     public var startMax: Duration
     /// The longest time for one job, however much progress it claims.
@@ -49,8 +54,12 @@ public struct MediaSettings: Sendable {
     /// The variable that allows media to be read without walls, with the value `off`. Only the parent reads it.
     public static let sandboxVariable = "RUSHES_SANDBOX"
 
+    /// The variable that sets `silenceMax`, in seconds. Below the floor a disk that spins up would count as a hang.
+    public static let silenceVariable = "RUSHES_MEDIA_SILENCE"
+    static let silenceRange = 5...86_400
+
     /// Settings with the worker that `RUSHES_MEDIA_WORKER` names, else the one beside the running program.
-    /// - Throws: `worker-missing`; `usage` for a value of `RUSHES_SANDBOX` that means nothing.
+    /// - Throws: `worker-missing`; `usage` for a value of `RUSHES_SANDBOX` or `RUSHES_MEDIA_SILENCE` that means nothing.
     public static func standard(
         limits: MediaLimits = MediaLimits(), environment: [String: String]? = nil
     ) throws(Failure) -> MediaSettings {
@@ -62,7 +71,21 @@ public struct MediaSettings: Sendable {
                 "The program rushes-media is missing: install it beside rushes, or name it in \(workerVariable).",
                 detail: "\(path): \(String(cString: strerror(errno)))")
         }
-        return MediaSettings(workerPath: path, limits: limits, isWalledIn: try isWalledIn(environment[sandboxVariable]))
+        var settings = MediaSettings(
+            workerPath: path, limits: limits, isWalledIn: try isWalledIn(environment[sandboxVariable]))
+        if let silence = try silence(environment[silenceVariable]) { settings.silenceMax = silence }
+        return settings
+    }
+
+    private static func silence(_ value: String?) throws(Failure) -> Duration? {
+        guard let value, !value.isEmpty else { return nil }
+        guard let seconds = Int(value), silenceRange.contains(seconds) else {
+            throw Failure(
+                .usage,
+                "\(silenceVariable) takes seconds from \(silenceRange.lowerBound) to \(silenceRange.upperBound).",
+                detail: value)
+        }
+        return .seconds(seconds)
     }
 
     private static func isWalledIn(_ value: String?) throws(Failure) -> Bool {
@@ -91,7 +114,7 @@ extension MediaSettings {
     static let shortWorkBytes = 192 << 20
     /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB.
     static let programAddressBytes = 2 << 30
-    /// How often the parent looks at the worker's memory.
+    /// How often the parent looks at the worker's memory and processor time.
     static let watchInterval = Duration.milliseconds(200)
     /// Outputs of one job.
     static let outputCountMax = 16

@@ -33,8 +33,10 @@ final class WorkerProcess: Sendable {
             default: throw .noStart
             }
         } catch {
-            let breakdown: Breakdown = if case .brokeProtocol = error { error } else { .noStart }
-            throw worker.failure(breakdown, file: file)
+            switch error {
+            case .brokeProtocol, .died: throw worker.failure(error, file: file, hasStarted: false)
+            default: throw worker.failure(.noStart, file: file)
+            }
         }
         if let refusal {
             child.stop()
@@ -107,16 +109,14 @@ final class WorkerProcess: Sendable {
             return JobConversation(job, expecting: try job.work.expectedOutputs())
         }
         try send(.job(job), input.descriptor)
-        var quietSince = ContinuousClock.now
         var watch = Watch(
             residentMax: job.limits.memoryBytes
                 + (job.work.isShort ? MediaSettings.shortWorkBytes : MediaSettings.programBytes))
+        watch.silence = SilenceWatch(
+            silenceMax: settings.silenceMax, cpuTimeMax: settings.silentCPUTimeMax, now: .now, cpu: child.cpuTime)
         while true {
-            let deadline = min(quietSince + settings.silenceMax, end)
             let answer: WorkerAnswer
-            do throws(Breakdown) { answer = try self.answer(before: deadline, watch: &watch) } catch {
-                throw .broken(error == .silent && deadline == end ? .overdue(settings.jobTimeMax) : error)
-            }
+            do throws(Breakdown) { answer = try self.answer(before: end, watch: &watch) } catch { throw .broken(error) }
             switch conversation.received(answer) {
             case .open(let name):
                 let file = try ours { () throws(Failure) in try outputs.open(name) }
@@ -132,7 +132,7 @@ final class WorkerProcess: Sendable {
             case .fail(let failure): return .failure(failure)
             case .kill(let how): throw .broken(.brokeProtocol(how))
             }
-            if conversation.hasAdvanced { quietSince = .now }
+            if conversation.hasAdvanced { watch.silence?.gaveSign(now: .now, cpu: child.cpuTime) }
         }
     }
 
@@ -153,22 +153,28 @@ final class WorkerProcess: Sendable {
         guard isSent else { throw .broken(.died) }
     }
 
-    /// When to look at the worker's memory next: by the clock, so that a worker which talks all the time is looked at as well.
+    /// When to look at the worker's memory and processor time next: by the clock, so that a worker which talks all the time is looked at as well.
     private struct Watch {
         let residentMax: Int
+        var silence: SilenceWatch?
         var next = ContinuousClock.now + MediaSettings.watchInterval
     }
 
     /// The next answer.
-    /// - Throws: `silent` at the deadline.
+    /// - Throws: `overdue` at the deadline.
     private func answer(
         before deadline: ContinuousClock.Instant, watch: inout Watch
     ) throws(Breakdown) -> WorkerAnswer {
         while true {
             let now = ContinuousClock.now
-            guard now < deadline else { throw .silent }
+            guard now < deadline else { throw .overdue(settings.jobTimeMax) }
             if now >= watch.next {
                 if let bytes = child.residentBytes, bytes > watch.residentMax { throw .tookMemory(bytes: bytes) }
+                switch watch.silence?.look(now: now, cpu: child.cpuTime) {
+                case .silent: throw .silent
+                case .endless: throw .endless(settings.silentCPUTimeMax)
+                case .alive, nil: break
+                }
                 watch.next = now + MediaSettings.watchInterval
             }
             let wait = min(deadline, watch.next) - now
@@ -194,11 +200,21 @@ final class WorkerProcess: Sendable {
     }
 
     /// Ends the process and says what happened.
-    private func failure(_ breakdown: Breakdown, file: String) -> Failure {
-        // The channel closes a moment before the process has ended.
-        let exit = breakdown == .died ? child.end(withinMilliseconds: 2000) : child.stop()
+    private func failure(_ breakdown: Breakdown, file: String, hasStarted: Bool = true) -> Failure {
+        var breakdown = breakdown
+        var exit: ChildExit?
+        if breakdown == .died {
+            // The channel closes a moment before the process has ended. One that only closed it has to be ended by us, and broke off.
+            exit = child.end(withinMilliseconds: 2000)
+            if exit == nil {
+                breakdown = .brokeProtocol("hung up")
+            } else if !hasStarted, exit?.wasKilled == false {
+                breakdown = .noStart
+            }
+        }
+        let ending = exit ?? child.stop()
         return breakdown.failure(
-            file: file, exit: exit, lastWords: child.lastWords,
+            file: file, exit: ending, lastWords: child.lastWords,
             machineRanOut: Machine.memoryKillCount != memoryKillsAtStart)
     }
 }

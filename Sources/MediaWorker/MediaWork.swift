@@ -12,8 +12,9 @@ enum MediaWork {
             case .probe:
                 return .probe(try probe(job, input: input, format: format))
             case .transcode(let settings):
-                guard format?.isPicture != true else {
-                    throw Failure(.noVideo, "This is a picture: there is no video to transcode.")
+                if let format, format.isPicture {
+                    return .transcode(
+                        try animate(job, input: input, format: format, settings: settings, sink: sink))
                 }
                 return .transcode(
                     try Transcode.run(input, file: job.file, settings: settings, limits: job.limits, sink: sink))
@@ -31,6 +32,16 @@ enum MediaWork {
             return try PhotoProbe.probe(input, format: format, file: job.file, limits: job.limits)
         }
         return try VideoProbe.probe(input, file: job.file, limits: job.limits)
+    }
+
+    private static func animate(
+        _ job: MediaJob, input: Int32, format: MediaFormat, settings: TranscodeSettings, sink: any OutputSink
+    ) throws(Failure) -> TranscodeReport {
+        guard let animation = try Animation.open(input, format: format, limits: job.limits) else {
+            throw Failure(.noVideo, "This is a picture that does not move: there is no video to transcode.")
+        }
+        return try Transcode.run(
+            animation: animation.source, header: animation.header, settings: settings, limits: job.limits, sink: sink)
     }
 
     private static func thumb(

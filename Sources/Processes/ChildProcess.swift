@@ -158,6 +158,12 @@ public final class ChildProcess: Sendable {
         return pages * sysconf(Int32(_SC_PAGESIZE))
     }
 
+    /// Processor time so far, over all threads; nil when the process is gone.
+    public var cpuTime: Duration? {
+        let used = rushes_cpu_nanoseconds(pid)
+        return used < 0 ? nil : .nanoseconds(used)
+    }
+
     // MARK: Bounding and ending
 
     /// Bounds what the child may allocate (RLIMIT_DATA: private writable memory), how much more processor time it may use (RLIMIT_CPU) and how
@@ -166,8 +172,9 @@ public final class ChildProcess: Sendable {
     public func limit(dataBytes: Int, moreCPUSeconds: Int, fileBytes: Int) throws(Failure) {
         try checked("prlimit", rushes_limit(pid, rushes_limit_data(), UInt64(dataBytes)))
         try checked("prlimit", rushes_limit(pid, rushes_limit_file_size(), UInt64(fileBytes)))
-        let used = try checked("clock_gettime", rushes_cpu_seconds(pid))
-        try checked("prlimit", rushes_limit(pid, rushes_limit_cpu(), UInt64(used) + UInt64(moreCPUSeconds)))
+        let used = try checked("clock_gettime", rushes_cpu_nanoseconds(pid))
+        try checked(
+            "prlimit", rushes_limit(pid, rushes_limit_cpu(), UInt64(used) / 1_000_000_000 + 1 + UInt64(moreCPUSeconds)))
     }
 
     /// May be called from anywhere, also after the end.
@@ -180,14 +187,16 @@ public final class ChildProcess: Sendable {
         return reap(waiting: true) ?? ChildExit(how: .signalled(SIGKILL))
     }
 
-    /// Gives a child that is about to end by itself a moment, so that its own way of ending can be told from our kill.
-    public func end(withinMilliseconds milliseconds: Int) -> ChildExit {
+    /// Gives a child that is about to end a moment, so that its way of ending can be told from our kill.
+    /// - Returns: nil when it does not end; it still runs then.
+    public func end(withinMilliseconds milliseconds: Int) -> ChildExit? {
         var watched = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
         let deadline = ContinuousClock.now + .milliseconds(milliseconds)
         while true {
             let left = max(0, Int((deadline - .now) / .milliseconds(1)))
             let count = poll(&watched, 1, Int32(clamping: left))
-            if count > 0 || left == 0 || (count < 0 && errno != EINTR) { return stop() }
+            if count > 0 { return reap(waiting: true) }
+            if left == 0 || (count < 0 && errno != EINTR) { return nil }
         }
     }
 

@@ -54,9 +54,9 @@ extension MediaFacts {
         hasGainMap = header.hasGainMap
         contentIdentifier = header.metadata.contentIdentifier
         frames = header.frames
-        duration = header.duration
+        duration = header.duration.map(thousandths)
         if let seconds = header.duration, seconds > 0, header.frames > 1 {
-            averageFPS = Double(header.frames) / seconds
+            averageFPS = thousandths(Double(header.frames) / seconds)
         }
         takenAt = header.metadata.taken?.text
         takenAtSource = header.metadata.taken?.source
@@ -64,3 +64,5 @@ extension MediaFacts {
         camera = header.metadata.camera
     }
 }
+
+private func thousandths(_ value: Double) -> Double { (value * 1000).rounded() / 1000 }

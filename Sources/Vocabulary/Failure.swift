@@ -85,6 +85,7 @@ extension FailureCode {
     // Media work that did not come to a verdict.
     public static let overBudget = FailureCode(rawValue: "over-budget")
     public static let mediaCrashed = FailureCode(rawValue: "media-crashed")
+    public static let mediaKilled = FailureCode(rawValue: "media-killed")
     public static let mediaTimeout = FailureCode(rawValue: "media-timeout")
     public static let mediaProtocol = FailureCode(rawValue: "media-protocol")
     public static let outputInvalid = FailureCode(rawValue: "output-invalid")
@@ -121,6 +122,7 @@ extension FailureCode {
     public static let bodyTooLarge = FailureCode(rawValue: "body-too-large")
     public static let quotaExceeded = FailureCode(rawValue: "quota-exceeded")
     public static let busy = FailureCode(rawValue: "busy")
+    public static let clockSkewed = FailureCode(rawValue: "clock-skewed")
 
     /// The documented table of codes: one row a code.
     public static let all: [Row] = [
@@ -144,6 +146,9 @@ extension FailureCode {
             code: .overBudget, remedy: .askUser, status: 500, meaning: "decoding needs more memory than --memory allows"
         ),
         Row(code: .mediaCrashed, remedy: .retryLater, status: 500, meaning: "the media process died on this file"),
+        Row(
+            code: .mediaKilled, remedy: .retryLater, status: 500,
+            meaning: "the media process was killed from outside, by somebody or by the kernel for want of memory"),
         Row(
             code: .mediaTimeout, remedy: .retryLater, status: 500, meaning: "the media process made no progress in time"
         ),
@@ -193,6 +198,9 @@ extension FailureCode {
         Row(code: .bodyTooLarge, remedy: .giveUp, status: 413, meaning: "the request body is over its bound"),
         Row(code: .quotaExceeded, remedy: .askUser, status: 507, meaning: "the owner's quota is used up"),
         Row(code: .busy, remedy: .retryLater, status: 503, meaning: "too much at once; see Retry-After"),
+        Row(
+            code: .clockSkewed, remedy: .askUser, status: 503,
+            meaning: "the clocks of two machines are so far apart that signatures do not hold"),
     ]
     private static let rows: [FailureCode: Row] = Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
 }

@@ -27,6 +27,13 @@ public struct MediaFacts: Codable, Sendable, Equatable {
             case codec, channels, layout
             case sampleRate = "sample_rate"
         }
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(codec, forKey: .codec)
+            try container.encode(channels, forKey: .channels)
+            try container.encode(layout, forKey: .layout)
+            try container.encode(sampleRate, forKey: .sampleRate)
+        }
     }
 
     public var kind: Kind

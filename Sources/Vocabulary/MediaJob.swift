@@ -24,7 +24,7 @@ public struct MediaJob: Codable, Sendable, Equatable {
 
 /// What is wanted of a video.
 public struct TranscodeSettings: Codable, Sendable, Equatable {
-    /// Names of outputs, each made at most once: `1080p`, `720p`, `480p` and `poster`.
+    /// Names of outputs, each made at most once: `1080p`, `720p`, `480p`, `poster`, `storyboard` and `storyboard-index`.
     public var outputs: [OutputName]
     /// An x264 preset.
     public var preset: String
@@ -32,16 +32,20 @@ public struct TranscodeSettings: Codable, Sendable, Equatable {
     public var crf: Double
     /// Long side of the poster in pixels; never enlarged.
     public var posterSize: Int
+    /// How the storyboard's index calls its picture: a file name or URL, relative to the index.
+    public var storyboardLink: String
     /// Threads for decoder and encoder; 0 lets each library choose.
     public var threads: Int
 
     public init(
-        outputs: [OutputName], preset: String = "veryfast", crf: Double = 21, posterSize: Int = 1920, threads: Int = 0
+        outputs: [OutputName], preset: String = "veryfast", crf: Double = 21, posterSize: Int = 1920,
+        storyboardLink: String = "storyboard.jpg", threads: Int = 0
     ) {
         self.outputs = outputs
         self.preset = preset
         self.crf = crf
         self.posterSize = posterSize
+        self.storyboardLink = storyboardLink
         self.threads = threads
     }
 }
@@ -111,7 +115,37 @@ public struct OutputName: RawRepresentable, Codable, Sendable, Hashable, CustomS
     }
 
     public static let rendition1080 = OutputName("1080p")
+    public static let rendition720 = OutputName("720p")
+    public static let rendition480 = OutputName("480p")
     public static let poster = OutputName("poster")
+    /// Small pictures from all over a video in one JPEG.
+    public static let storyboard = OutputName("storyboard")
+    /// WebVTT that says which part of the storyboard belongs to which time.
+    public static let storyboardIndex = OutputName("storyboard-index")
+
+    /// What an output of a video is; everything that is not a still is a rendition.
+    public var videoRole: FileRole {
+        switch self {
+        case .poster: .poster
+        case .storyboard, .storyboardIndex: .storyboard
+        default: .rendition
+        }
+    }
+    public var videoContentType: String {
+        switch self {
+        case .poster, .storyboard: "image/jpeg"
+        case .storyboardIndex: "text/vtt"
+        default: "video/mp4"
+        }
+    }
+    /// Of a file that holds it.
+    public var videoFileExtension: String {
+        switch self {
+        case .poster, .storyboard: "jpg"
+        case .storyboardIndex: "vtt"
+        default: "mp4"
+        }
+    }
 }
 
 /// An output that is whole: what the worker says of it when it is done with the descriptor.
@@ -160,12 +194,33 @@ public struct TranscodeReport: Codable, Sendable, Equatable {
     public var frames: Int?
     /// Separately encoded stretches; 1 where the encoder ran through.
     public var segments: Int
+    /// `#rrggbb`, the mean of what stands for the video; nil where no still was asked for.
+    public var previewColor: String?
+    /// Of the sound as delivered; nil where none was encoded, or where it is silent.
+    public var loudness: Loudness?
     public var warnings: [MediaWarning]
     public var reason: Reason?
 
+    /// By EBU R 128.
+    public struct Loudness: Codable, Sendable, Equatable {
+        /// LUFS over the whole programme.
+        public var integrated: Double
+        /// LU (EBU Tech 3342).
+        public var range: Double
+        public init(integrated: Double, range: Double) {
+            self.integrated = integrated
+            self.range = range
+        }
+        enum CodingKeys: String, CodingKey {
+            case integrated = "integrated_lufs"
+            case range = "range_lu"
+        }
+    }
+
     public init(
         outcome: Outcome, width: Int? = nil, height: Int? = nil, duration: Double? = nil, frames: Int? = nil,
-        segments: Int = 1, warnings: [MediaWarning] = [], reason: Reason? = nil
+        segments: Int = 1, previewColor: String? = nil, loudness: Loudness? = nil, warnings: [MediaWarning] = [],
+        reason: Reason? = nil
     ) {
         self.outcome = outcome
         self.width = width
@@ -173,13 +228,16 @@ public struct TranscodeReport: Codable, Sendable, Equatable {
         self.duration = duration
         self.frames = frames
         self.segments = segments
+        self.previewColor = previewColor
+        self.loudness = loudness
         self.warnings = warnings
         self.reason = reason
     }
 
     enum CodingKeys: String, CodingKey {
-        case outcome, width, height, frames, segments, warnings, reason
+        case outcome, width, height, frames, segments, loudness, warnings, reason
         case duration = "duration_s"
+        case previewColor = "preview_color"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -190,6 +248,8 @@ public struct TranscodeReport: Codable, Sendable, Equatable {
         try container.encode(duration, forKey: .duration)
         try container.encode(frames, forKey: .frames)
         try container.encode(segments, forKey: .segments)
+        try container.encode(previewColor, forKey: .previewColor)
+        try container.encode(loudness, forKey: .loudness)
         try container.encode(warnings, forKey: .warnings)
         try container.encode(reason, forKey: .reason)
     }

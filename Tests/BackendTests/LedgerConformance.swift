@@ -287,7 +287,7 @@ enum LedgerConformance {
         #expect(try await ledger.upload(open.upload, owner: owner)?.state == .expired)
         #expect(try await ledger.upload(loose.upload, owner: owner)?.state == .expired)
         #expect(try await ledger.upload(taken.upload, owner: owner)?.state == .complete)
-        #expect(try await ledger.doomedBlobs(limit: 10).map(\.rawValue) == ["u-up-1.1", "u-up-2.1"])
+        #expect(try await ledger.doomedBlobs(limit: 10).map(\.rawValue) == ["c-up-1.1", "u-up-1.1", "u-up-2.1"])
     }
 
     @Sendable static func folding(_ ledger: any Ledger) async throws {

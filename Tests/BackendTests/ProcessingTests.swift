@@ -112,9 +112,9 @@ private final class Failing: Sendable {
                         for name in outputs {
                             files.append(
                                 try MediaWork.made(
-                                    name, name == .poster ? .poster : .rendition, "video/mp4", "made", folder))
+                                    name, name.videoRole, name.videoContentType, "made", folder))
                         }
-                        return (nil, files)
+                        return MadeVideo(reason: nil, previewColor: "#102030", files: files)
                     },
                     thumb: MediaWork.photos.thumb))
             var original = try TestFile("up-1", Array("original".utf8))
@@ -130,11 +130,15 @@ private final class Failing: Sendable {
             #expect(try await test.client.send("PUT", "/v1/items/item-1", request).status == 200)
             let item = try await test.client.item(original.item) { $0.state == .ready }
             let hashes = Set(item.renditions.map(\.sha256))
-            #expect(
-                hashes
-                    == (opens
-                        ? [rendition.sha256, poster.sha256]
-                        : [Digest.sha256("1080p of made"), Digest.sha256("poster of made")]))
+            let boards = ["storyboard", "storyboard-index"].map { Digest.sha256("\($0) of made") }
+            let expected =
+                opens
+                ? [rendition.sha256, poster.sha256]
+                : [Digest.sha256("1080p of made"), Digest.sha256("poster of made")]
+            #expect(hashes == Set(expected + boards))
+            #expect(item.previewColor == "#102030")
+            let board = item.renditions.filter { $0.role == .storyboard }
+            #expect(Set(board.map(\.contentType)) == ["image/jpeg", "text/vtt"])
             let playback: Playback = try await test.client.request("GET", "/v1/items/item-1/playback").decoded()
             #expect(playback.renditions.map(\.name) == ["1080p"])
             await test.backend.stop()

@@ -10,7 +10,7 @@ import Testing
         // Where a child's output goes to: /dev/null.
         "Processes/ChildProcess.swift": ["O_WRONLY"],
         // The worker's draft, through a descriptor that the parent syncs.
-        "Transcode/Run/Transcode.swift": ["ftruncate"],
+        "Transcode/Run/OutputFiles.swift": ["ftruncate"],
         // Permissions of what a person asked for by name.
         "rushes/Frame/MediaOptions.swift": ["chmod"],
     ]

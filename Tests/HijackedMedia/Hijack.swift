@@ -1,4 +1,5 @@
 import CAttempts
+import Dispatch
 import Glibc
 import MediaWorker
 import Vocabulary
@@ -7,6 +8,7 @@ import Vocabulary
 enum Hijack: String {
     case crashes
     case hangs
+    case spins
     case forks
     /// 20 GB, and uses them.
     case allocates
@@ -25,7 +27,8 @@ enum Hijack: String {
         switch wanted(by: input) {
         case nil: return try Worker.decode(job, input: input, sink: sink)
         case .crashes: abort()
-        case .hangs: while true { pause() }
+        case .hangs: hang()
+        case .spins: while true {}
         case .forks: forkAway()
         case .allocates: allocate()
         case .opens:
@@ -75,6 +78,11 @@ enum Hijack: String {
         }
     }
 
+    /// On what is allowed inside the walls: pause(2) is not, and would spin.
+    private static func hang() -> Never {
+        while true { DispatchSemaphore(value: 0).wait() }
+    }
+
     private static func forkAway() -> Never {
         var name: UnsafePointer<CChar>?
         var index: Int32 = 0
@@ -90,7 +98,7 @@ enum Hijack: String {
             guard let memory, Int(bitPattern: memory) != -1 else { fatalError("cannot allocate memory") }
             memset(memory, 1, chunk)
         }
-        while true { pause() }
+        hang()
     }
 }
 

@@ -126,6 +126,23 @@ import Vocabulary
 }
 
 @Suite struct WorkQueueTests {
+    @Test(arguments: [(1, 2.0), (10, 5), (100, 15)])
+    func howFarItIsIsLookedUpTheMoreOftenTheFewerThereAre(count: Int, interval: Double) {
+        var random = BoxRandom.seeded(1)
+        let ids = (0..<count).map { _ in ItemID.make(milliseconds: 0, using: &random) }
+        var bounds = IngestBounds()
+        bounds.pollingMax = count
+        var queue = WorkQueue(bounds: bounds)
+        queue.refresh(ids.map { WorkQueue.Item(id: $0, state: .processing) }, now: 0)
+        queue.heard(EventFeed.News(isLive: true), now: 0)
+        #expect(queue.takeDue(now: 0).count == count)
+        for id in ids {
+            queue.advanced(id, .watched(0.1), item: WorkQueue.Item(id: id, state: .processing), now: 0)
+        }
+        #expect(queue.takeDue(now: interval - 0.01).isEmpty)
+        #expect(queue.takeDue(now: interval) == ids)
+    }
+
     let ids = (0..<6).map { ItemID.named("i\($0)") }
     func queue(_ states: [ItemState]) -> WorkQueue {
         var bounds = IngestBounds()

@@ -16,6 +16,7 @@ struct Bench {
         _ program: String = "rogue-media",
         limits: MediaLimits = MediaLimits(memoryBytes: 1 << 30, outputBytesMax: 1 << 20),
         silenceMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(120), cpuSecondsMax: Int = 60,
+        silentCPUTimeMax: Duration = .seconds(60), restartMax: Int = 20,
         processCountMax: Int = 2, jobsPerProcessMax: Int = 256, idleBytesMax: Int = 512 << 20, isWalledIn: Bool = true
     ) throws {
         folder = try Self.makeFolder()
@@ -24,6 +25,8 @@ struct Bench {
         var settings = MediaSettings(
             workerPath: Self.program(program), processCountMax: processCountMax, limits: limits,
             silenceMax: silenceMax, jobTimeMax: jobTimeMax, cpuSecondsMax: cpuSecondsMax, isWalledIn: isWalledIn)
+        settings.silentCPUTimeMax = silentCPUTimeMax
+        settings.restartMax = restartMax
         settings.jobsPerProcessMax = jobsPerProcessMax
         settings.idleBytesMax = idleBytesMax
         jobs = MediaJobs(settings)

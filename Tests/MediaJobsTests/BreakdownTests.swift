@@ -13,7 +13,10 @@ import Vocabulary
             (.died, .exited(1), nil, .mediaCrashed),
             (.died, .exited(0), nil, .mediaCrashed),
             (.died, .signalled(SIGABRT), "what(): std::bad_alloc", .overBudget),
-            (.died, .signalled(SIGKILL), nil, .mediaCrashed),
+            (.died, .signalled(SIGKILL), nil, .mediaKilled),
+            (.died, .signalled(SIGTERM), nil, .mediaKilled),
+            (.endless(.seconds(1)), .signalled(SIGKILL), nil, .mediaTimeout),
+            (.noStart, .signalled(SIGKILL), nil, .mediaCrashed),
             (.died, .signalled(SIGXCPU), nil, .mediaTimeout),
             (.died, .signalled(SIGXFSZ), nil, .outputInvalid),
             (.silent, .signalled(SIGKILL), nil, .mediaTimeout),
@@ -28,10 +31,12 @@ import Vocabulary
         #expect(failure.code == code)
     }
 
-    @Test func aKillIsForMemoryWhenTheKernelKilledForMemory() {
+    @Test func onlyAKillThatWasNotForMemoryIsBegunAgainAtOnce() {
         let killed = ChildExit(how: .signalled(SIGKILL))
-        let failure = Breakdown.died.failure(file: "a.mov", exit: killed, lastWords: nil, machineRanOut: true)
-        #expect(failure.code == .overBudget)
+        let forMemory = Breakdown.died.failure(file: "a.mov", exit: killed, lastWords: nil, machineRanOut: true)
+        #expect(forMemory.code == .mediaKilled && forMemory.remedy == .askUser)
+        let bySomebody = Breakdown.died.failure(file: "a.mov", exit: killed, lastWords: nil, machineRanOut: false)
+        #expect(bySomebody.remedy == .retryLater)
         let crashed = ChildExit(how: .signalled(SIGSEGV))
         #expect(
             Breakdown.died.failure(file: "a.mov", exit: crashed, lastWords: nil, machineRanOut: true).code

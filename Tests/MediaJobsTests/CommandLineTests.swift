@@ -22,7 +22,7 @@ import Testing
             ["thumb", "--size", "0", "a", "b"],
             ["transcode", "a", "b", "c"], ["transcode", "--preset", "placebo2", "a", "b"],
             ["transcode", "--crf", "52", "a", "b"],
-            ["transcode", "--ladder", "a", "b"], ["probe", "--memory", "lots", "a"],
+            ["transcode", "--chapters", "a", "b"], ["probe", "--memory", "lots", "a"],
         ])
     func usage(_ words: [String]) throws {
         let ended = try CommandLineRun.Running(words, in: "/", worker: nil).wait()
@@ -167,6 +167,20 @@ import Testing
             if isAlive { usleep(10_000) }
         }
         #expect(!isAlive)
+        // What it left half written goes with the next try at the same output, and nothing else does.
+        #expect(try Files.names(in: folder).count == 2)
+        try Files.write([1], to: folder + "/.rushes-tmp-of-another")
+        try Files.write([1], to: folder + "/fails")
+        let again = try CommandLineRun.Running(
+            ["transcode", "gets on and hangs", "out.mp4"], in: folder, worker: "rogue-media")
+        again.awaitWords()
+        // A third one meanwhile leaves the second one's alone.
+        #expect(
+            try CommandLineRun.run("transcode", "fails", "out.mp4", in: folder, worker: "rogue-media").status == 1)
+        #expect(try Files.names(in: folder).count == 4)
+        again.send(SIGINT)
+        _ = again.wait()
+        #expect(try Files.names(in: folder) == [".rushes-tmp-of-another", "fails", "gets on and hangs"])
         try FileManager.default.removeItem(atPath: folder)
     }
 

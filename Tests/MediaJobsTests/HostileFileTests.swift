@@ -10,13 +10,15 @@ import Vocabulary
     @Test(
         "a photo and a video with each deed fail with its code, and others go on",
         arguments: [
-            ("crashes", FailureCode.mediaCrashed), ("hangs", .mediaTimeout), ("forks", .mediaCrashed),
+            ("crashes", FailureCode.mediaCrashed), ("hangs", .mediaTimeout), ("spins", .mediaTimeout),
+            ("forks", .mediaCrashed),
             ("allocates", .overBudget),
         ])
     func deed(_ deed: String, _ code: FailureCode) async throws {
         let bench = try Bench(
             "hijacked-media", limits: MediaLimits(memoryBytes: 256 << 20),
-            silenceMax: .seconds(deed == "hangs" ? 2 : 300))
+            silenceMax: .seconds(deed == "hangs" ? 2 : 300),
+            silentCPUTimeMax: .seconds(deed == "spins" ? 2 : 300))
         let photo = try Hostile.photo(deed, in: bench.folder)
         let video = try Hostile.video(deed, in: bench.folder)
         let out = bench.folder + "/out"

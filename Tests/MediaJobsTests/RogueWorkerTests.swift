@@ -38,9 +38,36 @@ import Vocabulary
     ])
     func aWorkerThatLies(_ misdeed: String) async throws { try await expect(misdeed, .mediaProtocol, in: try Bench()) }
 
-    @Test(arguments: ["hangs", "burns", "repeats itself"])
+    @Test func aWorkerThatDoesNothing() async throws {
+        try await expect("hangs", .mediaTimeout, in: try Bench(silenceMax: .milliseconds(700)))
+    }
+
+    @Test(arguments: ["burns", "repeats itself"])
     func aWorkerThatDoesNotGetOn(_ misdeed: String) async throws {
-        try await expect(misdeed, .mediaTimeout, in: try Bench(silenceMax: .milliseconds(700)))
+        try await expect(misdeed, .mediaTimeout, in: try Bench(silentCPUTimeMax: .milliseconds(500)))
+    }
+
+    @Test func timeAloneDoesNotEndAWorkerThatComputes() async throws {
+        let bench = try Bench(silenceMax: .milliseconds(300))
+        let (report, _) = try await bench.thumb("computes for a while")
+        #expect(report.outcome == .made)
+        await bench.close()
+    }
+
+    @Test func aJobWhoseProcessIsKilledBySomebodyBeginsAgain() async throws {
+        let bench = try Bench()
+        let (report, _) = try await bench.thumb("is killed three times")
+        #expect(report.outcome == .made)
+        #expect(try bench.made() == ["512.jpg"])
+        await bench.close()
+    }
+
+    @Test func aJobThatIsKilledForEverEnds() async throws {
+        try await expect("is killed", .mediaKilled, in: try Bench(restartMax: 3))
+    }
+
+    @Test func aWorkerThatHangsUpAndStaysIsNotKilledBySomebody() async throws {
+        try await expect("hangs up", .mediaProtocol, in: try Bench())
     }
 
     @Test func aJobThatIsOverdue() async throws {

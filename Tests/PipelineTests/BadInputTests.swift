@@ -33,7 +33,7 @@ import Vocabulary
 
     @Test func aMissingPathTakesNothing() async throws {
         let ended = try await ingest([photo, scratch.path + "/none.mov"])
-        expectSentence(ended, status: 1, naming: "“none.mov” does not exist")
+        expectSentence(ended, status: 1, naming: "“\(scratch.path)/none.mov” does not exist")
         let status = try Programs.run(["status", "--json"], ["RUSHES_HOME": home])
         #expect(status.status == 0 && status.output.isEmpty)
     }
@@ -62,6 +62,88 @@ import Vocabulary
         let file = scratch.path + "/file"
         try Data([1]).write(to: URL(fileURLWithPath: file))
         expectSentence(try await ingest([photo], home: file + "/home"), status: 1, naming: "RUSHES_HOME")
+    }
+
+    @Test func aHomeThatIsAFileIsNamedWhateverIsAsked() async throws {
+        let file = scratch.path + "/file"
+        try Data([1]).write(to: URL(fileURLWithPath: file))
+        for words in [["status"], ["check"], ["show", "x"], ["pause", "--all"], ["verify", photo]] {
+            let ended = try Programs.run(words, ["RUSHES_HOME": file])
+            expectSentence(ended, status: 1, naming: "“\(file)” is not a folder")
+        }
+        let check = try Programs.run(["check", "--data", file], ["RUSHES_HOME": home])
+        expectSentence(check, status: 1, naming: "“\(file)” is not a folder")
+    }
+
+    @Test func anUnknownItemIsTheSameMistakeForEveryVerb() async throws {
+        let environment = ["RUSHES_HOME": home]
+        for isEmpty in [true, false] {
+            if !isEmpty { #expect(try await ingest([photo]).status == 0) }
+            for verb in ["show", "pause", "resume", "cancel", "retry", "discard"] {
+                #expect(try Programs.run([verb, "nothing-like-this"], environment).status == 1, "\(verb)")
+            }
+            for verb in ["pause", "resume", "cancel", "retry"] {
+                #expect(try Programs.run([verb, "--all"], environment).status == 0, "\(verb)")
+            }
+        }
+    }
+
+    @Test func aLostCatalogIsNoNewHome() async throws {
+        let note = scratch.path + "/note.txt"
+        try Data("No picture.".utf8).write(to: URL(fileURLWithPath: note))
+        #expect(try await ingest([note], more: ["--move"]).status == 3)
+        let catalog = home + "/catalog.db"
+        let kept = try Data(contentsOf: URL(fileURLWithPath: catalog))
+        let damages: [(String) throws -> Void] = [
+            { try FileManager.default.removeItem(atPath: $0) }, { try Data().write(to: URL(fileURLWithPath: $0)) },
+        ]
+        for damage in damages {
+            try damage(catalog)
+            for words in [["ingest", photo], ["status"], ["check"], ["run"], ["discard", "--all", "--yes"]] {
+                let ended = try Programs.run(words, ["RUSHES_HOME": home])
+                expectSentence(ended, status: 1, naming: "bring catalog.db back")
+            }
+        }
+        try kept.write(to: URL(fileURLWithPath: catalog))
+        let status = try Programs.run(["status"], ["RUSHES_HOME": home])
+        #expect(
+            status.status == 0 && status.output.contains("in staging: note.txt"), "\(status.output)\(status.errors)")
+        #expect(try Programs.run(["check"], ["RUSHES_HOME": home]).status == 0)
+    }
+
+    @Test func whatAMoveLeavesBehindIsNamed() async throws {
+        let card = scratch.path + "/card"
+        try FileManager.default.createDirectory(atPath: card, withIntermediateDirectories: true)
+        try FileManager.default.copyItem(atPath: photo, toPath: card + "/a.png")
+        #expect(try await ingest([card]).status == 0)
+        let moved = try await ingest([card], more: ["--move"])
+        #expect(moved.status == 0)
+        #expect(moved.errors.contains("/card/a.png: stays where it is, the backend has the same bytes already"))
+        #expect(moved.errors.hasSuffix("1 ready; 1 not moved, as said above\n"), "\(moved.errors)")
+        #expect(FileManager.default.fileExists(atPath: card + "/a.png"))
+    }
+
+    @Test func whatWentToAnotherBackendIsNotCancelledHere() async throws {
+        try await onThread {
+            let socket = "unix:" + scratch.path + "/s"
+            let server = try Programs.Started(
+                ["serve", "--listen", socket, "--data", scratch.path + "/backend"], ["RUSHES_HOME": home])
+            for _ in 0..<800 where !FileManager.default.fileExists(atPath: scratch.path + "/s") { usleep(25_000) }
+            // Killed after more and more of its steps, until something of it is at the backend.
+            for step in 5...25 {
+                _ = try Programs.run(
+                    ["ingest", photo, "--shoot", "bad", "--server", socket],
+                    ["RUSHES_HOME": home, "RUSHES_CRASH_AT_STEP": "\(step)"])
+                let status = try Programs.run(["status", "--json"], ["RUSHES_HOME": home])
+                if try ["uploading", "processing"].contains(StatusLine.read(status.output).first?.state) { break }
+            }
+            let wrong = try Programs.run(["cancel", "--all"], ["RUSHES_HOME": home])
+            #expect(
+                wrong.status == 3 && wrong.output.contains("it went to \(socket)"), "\(wrong.output)\(wrong.errors)")
+            let right = try Programs.run(["cancel", "--all", "--server", socket], ["RUSHES_HOME": home])
+            #expect(right.status == 0 && right.output.hasSuffix(": cancelled\n"), "\(right.output)\(right.errors)")
+            #expect(server.stop().status == 0)
+        }
     }
 
     @Test func aSocketPathTooLongIsNamed() async throws {

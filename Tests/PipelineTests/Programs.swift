@@ -17,6 +17,9 @@ enum Programs {
         return url.appendingPathComponent("fixtures/shoot").path
     }()
 
+    /// Whether tests that mostly wait are to be run: once is enough where two builds are tested one after the other.
+    static let waits = ProcessInfo.processInfo.environment["RUSHES_SKIP_WAITING"] == nil
+
     struct Ended: Sendable {
         var status: Int32
         /// The signal that ended it.

@@ -69,7 +69,7 @@ import Vocabulary
             #expect(try shoot.staged() == [])
             #expect(try Files.sha256(of: .reading(shoot.clip)) == shoot.sha256)
             #expect(try shoot.run(["cancel", "--all"]).status == 0)
-            #expect(try shoot.run(["retry", "nothing-like-this"]).status == 2)
+            #expect(try shoot.run(["retry", "nothing-like-this"]).status == 1)
             try shoot.end()
         }
     }

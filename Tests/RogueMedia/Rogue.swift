@@ -59,6 +59,22 @@ struct Rogue {
         case "writes without end": writeWithoutEnd(job)
         case "burns":
             while true {}
+        case "computes for a while":
+            let end = clock() + 2 * CLOCKS_PER_SEC
+            while clock() < end {}
+            honest(job)
+        case "is killed": beKilled(job)
+        case "is killed three times":
+            // The input's length remembers, since this process does not.
+            if let size = try? input.facts().size, size < Self.untouchedInputBytes + 3 {
+                let again = open("/proc/self/fd/\(input.descriptor)", O_WRONLY | O_APPEND)
+                write(again, "x", 1)
+                beKilled(job)
+            }
+            honest(job)
+        case "hangs up":
+            close(ChildProgram.channelDescriptor)
+            hang()
         case "hangs": hang()
         case "gets on and hangs":
             writeAll("half a video", to: need(job, .rendition1080))
@@ -111,6 +127,16 @@ struct Rogue {
         say("something is wrong\n")
         abort()
     }
+
+    /// As if by somebody else: the parent cannot tell.
+    private func beKilled(_ job: MediaJob) -> Never {
+        writeAll("half a pict", to: need(job))
+        kill(getpid(), SIGKILL)
+        hang()
+    }
+
+    /// Of the tests' input.
+    private static let untouchedInputBytes = 17
 
     private func takeMemory(_ talk: () -> Void) -> Never {
         let chunk = 16 << 20

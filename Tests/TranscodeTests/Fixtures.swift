@@ -75,6 +75,8 @@ struct GeneratedVideo {
     /// Brightness of a frame's top half is `luma`, of its bottom half half of it.
     var isSplit = false
     var darkFrames = 0
+    /// In frames; a key frame only at the beginning where it is nil.
+    var keyframeInterval: Int?
 
     static func luma(_ number: Int) -> Int { 60 + number * 37 % 140 }
 
@@ -110,7 +112,7 @@ struct GeneratedVideo {
                 width: width, height: height, format: #require(PixelFormat(named: "yuv420p")))
             fill(frame, number < darkFrames ? 16 : Self.luma(number))
             frame.pts = time
-            frame.set(forcesKeyframe: number == 0)
+            frame.set(forcesKeyframe: number == 0 || keyframeInterval.map { number.isMultiple(of: $0) } ?? false)
             try video.send(frame)
             try drainVideo()
         }

@@ -90,6 +90,12 @@ import Vocabulary
         #expect(DeclaredLength.isCut(.matroska, head: matroska, size: 507))
         #expect(!DeclaredLength.isCut(.matroska, head: matroska, size: 4113))
     }
+    @Test func aFlashVideoSaysItsLengthAmongItsScriptData() {
+        let head =
+            Array("FLV\u{1}".utf8) + [5, 0, 0, 0, 9] + Array("filesize".utf8) + [0, 0x40, 0x59, 0, 0, 0, 0, 0, 0]
+        #expect(DeclaredLength.bytes(.flv, head: head) == 100)
+        #expect(DeclaredLength.bytes(.flv, head: Array(head.dropLast())) == nil)
+    }
     @Test func anUnknownLengthIsNoClaim() {
         var live = matroska
         live.replaceSubrange(9..., with: [0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])

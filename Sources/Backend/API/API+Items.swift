@@ -53,7 +53,7 @@ extension API {
         let expiresAt = clock().adding(seconds: lifetimes.url)
         return .json(
             Playback(
-                url: signer.url(for: best.blob, expiresAt: expiresAt), expiresAt: expiresAt.iso8601,
+                url: url(of: best, until: expiresAt), expiresAt: expiresAt.iso8601,
                 renditions: row.renditions.filter { $0.rendition.role == .rendition }.map {
                     signed($0, until: expiresAt)
                 }))
@@ -67,8 +67,9 @@ extension API {
         guard let rendition = try await ledger.offering(key) else {
             throw Failure(.gone, "These bytes are not there any more.")
         }
+        guard let door else { throw Failure(.gone, "These bytes are served by the store itself.") }
         let file = FileBody(
-            path: try await store.path(key), contentType: rendition.contentType, etag: "\"\(rendition.sha256)\"")
+            path: door.blobPath(key), contentType: rendition.contentType, etag: "\"\(rendition.sha256)\"")
         return HTTPResponse(
             status: 200,
             headers: [
@@ -81,8 +82,13 @@ extension API {
 
     private func signed(_ row: RenditionRow, until expiresAt: Timestamp) -> Rendition {
         var rendition = row.rendition
-        rendition.url = signer.url(for: row.blob, expiresAt: expiresAt)
+        rendition.url = url(of: row, until: expiresAt)
         return rendition
+    }
+
+    private func url(of row: RenditionRow, until expiresAt: Timestamp) -> String {
+        store.url(row.blob, contentType: row.rendition.contentType, seconds: lifetimes.url)
+            ?? signer.url(for: row.blob, expiresAt: expiresAt)
     }
 
     private func document(_ row: ItemRow) -> ItemDocument {

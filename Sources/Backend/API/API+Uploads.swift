@@ -33,7 +33,7 @@ extension API {
         return .json(
             StoredParts(
                 generation: row.generation, state: row.state,
-                parts: parts.map { StoredParts.Part(partNumber: $0.number, size: $0.size, etag: $0.etag) }))
+                parts: parts.map { StoredParts.Part(partNumber: $0.number, size: $0.size, etag: $0.quotedETag) }))
     }
 
     func complete(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
@@ -41,42 +41,9 @@ extension API {
         guard request.parts.count <= PartLimits.countMax else {
             throw Failure(.badRequest, "There are too many parts.")
         }
-        let row = try await completions.run(id) { () throws(Failure) in try await seal(id, request, owner) }
+        let row = try await sealing.complete(id, request, owner: owner)
+        if row.isAttached { wake() }
         return .json(describe(row, urls: [:]))
-    }
-
-    /// The object first, then its row, then the parts go: cut short anywhere, the client repeats the request and it goes on.
-    private func seal(_ id: UploadID, _ request: CompleteUploadRequest, _ owner: Owner) async throws(Failure)
-        -> UploadRow
-    {
-        let row = try await known(id, owner)
-        guard row.generation == request.generation else { throw LedgerFault.stale }
-        if row.state == .complete {
-            guard row.sha256 == request.sha256, row.size == request.sizeBytes else {
-                throw Failure(.conflict, "This upload was completed with another size or SHA-256.")
-            }
-            return row
-        }
-        guard row.state == .open else {
-            throw Failure(.gone, "This upload is no longer open: it is \(row.state.rawValue).")
-        }
-        let stored = try await store.parts(row.session) ?? []
-        let parts = try CompletionCheck.parts(
-            request, row: row, signed: try await ledger.signedParts(row.session), stored: stored)
-        let key = BlobKey.upload(row.session)
-        try await store.assemble(parts, of: row.session, as: key)
-        let sealed: UploadRow
-        do throws(Failure) {
-            sealed = try await ledger.seal(
-                row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256, now: clock())
-        } catch {
-            // Aborted meanwhile: no row will ever name these bytes.
-            if error.code == .gone { try await store.remove(key) }
-            throw error
-        }
-        try await store.end(row.session)
-        if sealed.isAttached { wake() }
-        return sealed
     }
 
     func reopen(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
@@ -84,8 +51,17 @@ extension API {
         var row = try await known(id, owner)
         // Whether a session has vanished is for the store to say, not for the client.
         let isAlive = row.state == .open && row.generation == request.generation
-        if isAlive, try await store.parts(row.session) != nil {
-            return .json(try await session(row, sign: [], owner: owner))
+        if isAlive {
+            let held = try await sealing.held(row, signed: try await ledger.signedParts(row.session))
+            if held.object != nil, let size = row.size, let sha256 = row.sha256 {
+                // Its completion was cut short after the store had done its part.
+                let parts = held.parts.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: nil) }
+                let request = CompleteUploadRequest(
+                    generation: row.generation, sizeBytes: size, sha256: sha256, parts: parts)
+                row = try await sealing.complete(id, request, owner: owner)
+                if row.isAttached { wake() }
+            }
+            if !held.isLost { return .json(try await session(row, sign: [], owner: owner)) }
         }
         if isAlive { try await ledger.expire(row.session) }
         guard
@@ -128,16 +104,23 @@ extension API {
 
     /// Of an open session: what the store holds of what was last signed for each part.
     private func held(_ row: UploadRow) async throws(Failure) -> [StoredPart] {
-        guard row.state == .open, let stored = try await store.parts(row.session) else { return [] }
-        let signed = try await ledger.signedParts(row.session)
-        return stored.filter { part in signed.contains { part.matches($0) } }
+        guard row.state == .open else { return [] }
+        return try await sealing.held(row, signed: try await ledger.signedParts(row.session)).parts
     }
 
     private func session(_ row: UploadRow, sign parts: [SignedPart], owner: Owner) async throws(Failure)
         -> UploadSession
     {
         guard row.state == .open else { return describe(row, urls: [:]) }
-        try await store.begin(row.session)
+        var row = row
+        if let name = try await store.begin(row.session), name != row.storeName {
+            row.storeName = try await ledger.bind(row.session, to: name)
+            // Opened twice at once: the first one counts.
+            if row.storeName != name {
+                try await store.end(StoreSession(upload: row.id, generation: row.generation, storeName: name))
+            }
+            guard row.storeName != nil else { throw Failure(.gone, "This upload is no longer open.") }
+        }
         return describe(row, urls: try await sign(parts, of: row, owner: owner))
     }
 
@@ -150,7 +133,11 @@ extension API {
             parts, session: row.session, owner: owner, expiresAt: now.adding(seconds: lifetimes.session))
         let expiresAt = now.adding(seconds: lifetimes.url)
         let urls = parts.map { part in
-            (String(part.number), signer.url(for: PartPermit(session: row.session, part: part, expiresAt: expiresAt)))
+            (
+                String(part.number),
+                store.partURL(part, of: row.session, seconds: lifetimes.url)
+                    ?? signer.url(for: PartPermit(session: row.session, part: part, expiresAt: expiresAt))
+            )
         }
         return Dictionary(urls, uniquingKeysWith: { first, _ in first })
     }
@@ -160,24 +147,5 @@ extension API {
             uploadID: row.id, generation: row.generation, state: row.state, partSize: row.partSize,
             partCount: row.grid.partCount,
             urls: urls, expiresAt: row.expiresAt.iso8601, alreadyStored: row.isAlreadyStored)
-    }
-}
-
-/// One completion of an upload at a time: a repeated request waits for the first and then sees what it did.
-actor Completions {
-    private var running: [UploadID: Task<Result<UploadRow, Failure>, Never>] = [:]
-
-    func run(_ id: UploadID, _ body: @escaping @Sendable () async throws(Failure) -> UploadRow) async throws(Failure)
-        -> UploadRow
-    {
-        let earlier = running[id]
-        let work = Task<Result<UploadRow, Failure>, Never> {
-            _ = await earlier?.value
-            do throws(Failure) { return .success(try await body()) } catch { return .failure(error) }
-        }
-        running[id] = work
-        let result = await work.value
-        if running[id] == work { running[id] = nil }
-        return try result.get()
     }
 }

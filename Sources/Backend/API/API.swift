@@ -9,10 +9,11 @@ import Vocabulary
 struct API: HTTPHandler {
     let ledger: any Ledger
     let store: any BlobStore
-    /// Where parts come in through this server; an S3 store takes them itself.
-    let door: DirectoryBlobStore
+    /// Where parts come in through this server; nil where the store takes them itself.
+    let door: DirectoryBlobStore?
+    let dataFolder: String
     let signer: URLSigner
-    let completions: Completions
+    let sealing: Sealing
     let progress: ProgressBoard
     let events: EventStreams
     let disk: DiskQueue
@@ -21,6 +22,8 @@ struct API: HTTPHandler {
     let log: @Sendable (String) -> Void
     /// There may be a job to do.
     let wake: @Sendable () -> Void
+    /// Something may have happened in the store.
+    let lookAtStore: @Sendable () -> Void
     let running: RunningJobs
 
     /// Parts that are made durable at once.
@@ -42,6 +45,7 @@ struct API: HTTPHandler {
             {
                 throw PartSink.badDigest("Content-MD5 \(md5)")
             }
+            guard let door else { throw PartSink.gone }
             return .stream(try PartSink(permit, in: door.path(of: permit.session)))
         } catch {
             return .refuse(error, status: error.code == .gone ? 404 : nil)
@@ -111,6 +115,7 @@ struct API: HTTPHandler {
     }
 
     private func hinted() -> HTTPResponse {
+        lookAtStore()
         wake()
         return HTTPResponse(status: 204)
     }
@@ -142,7 +147,7 @@ struct API: HTTPHandler {
 
     private func readiness() async throws(Failure) -> HTTPResponse {
         _ = try await ledger.doomedBlobs(limit: 1)
-        let free = try Files.freeBytes(at: door.folder)
+        let free = try Files.freeBytes(at: dataFolder)
         guard free > APIBounds.freeBytesMin else {
             throw Failure(.diskFull, "The backend has no space left: free some on its disk.")
         }
@@ -161,7 +166,7 @@ struct API: HTTPHandler {
             lines.append("rushes_jobs{state=\"\(state.rawValue)\"} \(count)")
         }
         lines += ["# TYPE rushes_open_sessions gauge", "rushes_open_sessions \(counts.openSessions)"]
-        lines += ["# TYPE rushes_free_bytes gauge", "rushes_free_bytes \(try Files.freeBytes(at: door.folder))", ""]
+        lines += ["# TYPE rushes_free_bytes gauge", "rushes_free_bytes \(try Files.freeBytes(at: dataFolder))", ""]
         return HTTPResponse(
             status: 200, headers: [("Content-Type", "text/plain; version=0.0.4")],
             body: .bytes(Array(lines.joined(separator: "\n").utf8)))

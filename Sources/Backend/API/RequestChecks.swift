@@ -103,11 +103,12 @@ enum CompletionCheck {
             guard grid.contains(number: number, length: part.size) else {
                 throw Failure(.incomplete, "Part \(number) does not have the length that this size asks for.")
             }
-            if let etag = declared[number] ?? nil, etag.filter({ $0 != "\"" }) != part.md5 {
+            // The spelling is the store's: quoted or not, in capitals or not.
+            if let etag = declared[number] ?? nil, etag.unquoted.lowercased() != part.etag.lowercased() {
                 throw Failure(
                     .incomplete,
                     "Part \(number) is held with another ETag: ask for the list of parts and send the rest.",
-                    detail: "held \(part.md5), declared \(etag)")
+                    detail: "held \(part.etag), declared \(etag)")
             }
             parts.append(part)
         }

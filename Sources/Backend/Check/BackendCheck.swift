@@ -1,3 +1,4 @@
+import Curl
 import Digests
 import Files
 public import Vocabulary
@@ -9,20 +10,33 @@ public enum BackendCheck {
 
     /// - Returns: what is wrong; nothing for a folder in which no backend has been.
     /// - Throws: when the folder cannot be examined.
-    public static func run(dataFolder: String) async throws(Failure) -> [Finding] {
+    /// - Parameter store: as the backend has it; nil: in the folder.
+    public static func run(dataFolder: String, store settings: S3Settings? = nil) async throws(Failure) -> [Finding] {
         let path = dataFolder + "/" + Backend.ledgerName
         guard try Files.facts(path) != nil else { return [] }
         let ledger = try await SQLiteLedger.open(path)
-        let store = try DirectoryBlobStore.open(dataFolder)
         var findings = try await ledger.selfCheck(attemptMax: RetryPolicy().attemptMax)
+        if let settings {
+            // Without one nothing was ever stored.
+            guard let prefix = try await ledger.storePrefix(orMake: nil) else { return findings }
+            let store = S3BlobStore(
+                client: S3Client(settings: settings, http: HTTPClient(), clock: Timestamp.system), prefix: prefix,
+                abilities: .usual, workFolder: dataFolder + "/" + Backend.workName)
+            findings += try await checkObjects(ledger, store)
+            findings += try await checkSessions(ledger, store) { _, _ in true }
+            return findings
+        }
+        let store = try DirectoryBlobStore.open(dataFolder)
         findings += try await checkObjects(ledger, store)
-        findings += try await checkSessions(ledger, store)
+        findings += try await checkSessions(ledger, store) { part, session async throws(Failure) in
+            try await store.isIntact(part, of: session)
+        }
         findings += try await checkStrangers(ledger, store)
         return findings
     }
 
     /// Invariants 1, 3 and 5: what a row names is there, with the recorded size and hash.
-    private static func checkObjects(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
+    private static func checkObjects(_ ledger: any Ledger, _ store: any BlobStore) async throws(Failure)
         -> [Finding]
     {
         var findings: [Finding] = []
@@ -40,7 +54,7 @@ public enum BackendCheck {
         }
     }
 
-    private static func check(_ blob: BlobRow, _ store: DirectoryBlobStore) async throws(Failure) -> Finding? {
+    private static func check(_ blob: BlobRow, _ store: any BlobStore) async throws(Failure) -> Finding? {
         guard let size = try await store.size(blob.key) else {
             return Finding("blob-missing", invariant: 1, "A stored object is gone.", subject: blob.key.rawValue)
         }
@@ -51,7 +65,7 @@ public enum BackendCheck {
         }
         guard let expected = blob.sha256 else { return nil }
         do throws(Failure) {
-            guard try await store.sha256(blob.key, progress: { _ throws(Failure) in }) == expected else {
+            guard try await store.sha256(blob.key, keptIn: nil, progress: { _ throws(Failure) in }) == expected else {
                 return Finding(
                     "blob-damaged", invariant: 3, "A stored object no longer has its recorded hash.",
                     subject: blob.key.rawValue)
@@ -64,9 +78,11 @@ public enum BackendCheck {
     }
 
     /// Invariant 1: an acknowledged part has what its name says.
-    private static func checkSessions(_ ledger: any Ledger, _ store: DirectoryBlobStore) async throws(Failure)
-        -> [Finding]
-    {
+    /// - Parameter isIntact: whether a part's bytes are what was acknowledged, where that can be read.
+    private static func checkSessions(
+        _ ledger: any Ledger, _ store: any BlobStore,
+        _ isIntact: (StoredPart, StoreSession) async throws(Failure) -> Bool
+    ) async throws(Failure) -> [Finding] {
         var findings: [Finding] = []
         for session in try await store.sessions() {
             guard try await ledger.knows(session.upload) else {
@@ -77,8 +93,7 @@ public enum BackendCheck {
                 continue
             }
             for part in try await store.parts(session) ?? [] {
-                let isIntact = try await store.isIntact(part, of: session)
-                if !isIntact, try await ledger.isOpen(session) {
+                if try await !isIntact(part, session), try await ledger.isOpen(session) {
                     findings.append(
                         Finding(
                             "part-damaged", invariant: 1,

@@ -15,6 +15,9 @@ protocol Ledger: Sendable {
     /// - Throws: `stale-generation`, or `gone` when the session is no longer open.
     func recordSigned(_ parts: [SignedPart], session: StoreSession, owner: Owner, expiresAt: Timestamp)
         async throws(Failure)
+    /// Keeps the store's name for an open session; the first one given counts.
+    /// - Returns: the one that counts; nil when the session is no longer open.
+    func bind(_ session: StoreSession, to name: String) async throws(Failure) -> String?
     func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart]
     /// The object is in the store under `key`, durably.
     func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
@@ -79,7 +82,13 @@ protocol Ledger: Sendable {
     /// Objects whose rows are gone and whose bytes may go.
     func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey]
     func forgetDoomed(_ keys: [BlobKey]) async throws(Failure)
+    /// Also while an open session has no store's name yet: it may be about to get this one.
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool
+    /// Those that have a store's name, by id.
+    func openUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow]
+    /// Below which this ledger's objects lie in a bucket, the same for ever.
+    /// - Parameter proposal: taken where there is none yet; nil only looks.
+    func storePrefix(orMake proposal: String?) async throws(Failure) -> String?
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow?
     /// A rendition that offers this object, for its content type.
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition?

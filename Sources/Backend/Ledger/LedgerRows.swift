@@ -32,6 +32,8 @@ struct BlobKey: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
 
     /// The bytes of one generation of an upload.
     static func upload(_ session: StoreSession) -> BlobKey { BlobKey(safe: "u-\(session.folderName)") }
+    /// The same bytes under a key for which no URL was ever signed.
+    static func copied(_ session: StoreSession) -> BlobKey { BlobKey(safe: "c-\(session.folderName)") }
 
     /// Something made for an item under a lease.
     static func made(for item: ItemID, epoch: Int, name: OutputName) -> BlobKey {
@@ -57,13 +59,15 @@ struct UploadRow: Sendable, Hashable {
     var state: SessionState
     var isAlreadyStored: Bool
     var isAttached: Bool
+    /// The store's name for the session of this generation, where it gives one.
+    var storeName: String?
     var blob: BlobKey?
     var expiresAt: Timestamp
     /// Recomputed from the store.
     var recomputed: SHA256Digest?
     var verifiedAt: Timestamp?
 
-    var session: StoreSession { StoreSession(upload: id, generation: generation) }
+    var session: StoreSession { StoreSession(upload: id, generation: generation, storeName: storeName) }
     var grid: PartGrid { PartGrid(size: size, partSize: partSize) }
 }
 

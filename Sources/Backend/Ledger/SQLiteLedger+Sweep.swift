@@ -62,6 +62,15 @@ extension SQLiteLedger {
             sha256: row.digest(2))
     }
 
+    func storePrefix(orMake proposal: String?) async throws(Failure) -> String? {
+        if let row = try await database.row("SELECT prefix FROM store_prefix") { return row.text(0) }
+        guard let proposal else { return nil }
+        _ = try await database.write("ledger.storePrefix") { database throws(Failure) in
+            try database.run("INSERT INTO store_prefix(prefix) VALUES(?1)", [.text(proposal)])
+        }
+        return proposal
+    }
+
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition? {
         let row = try await database.row(
             "SELECT \(RenditionRow.columns) FROM renditions WHERE blob = ?1", [SQLValue(key)])

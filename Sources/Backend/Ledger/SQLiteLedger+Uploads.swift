@@ -72,6 +72,19 @@ extension SQLiteLedger {
         }
     }
 
+    func bind(_ session: StoreSession, to name: String) async throws(Failure) -> String? {
+        try await database.write("ledger.bind") { database throws(Failure) in
+            try database.run(
+                """
+                UPDATE uploads SET store_name = COALESCE(store_name, ?3) WHERE id = ?1 AND generation = ?2 AND state = 'open'
+                """, [SQLValue(session.upload), .int(session.generation), .text(name)])
+            guard let row = try database.uploadRow(session.upload), row.generation == session.generation,
+                row.state == .open
+            else { return nil }
+            return row.storeName
+        }
+    }
+
     func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart] {
         let rows = try await database.rows(
             "SELECT number, length, md5 FROM signed_parts WHERE upload = ?1 AND generation = ?2 ORDER BY number",
@@ -124,7 +137,8 @@ extension SQLiteLedger {
             guard row.state != .complete else { return row }
             try database.run(
                 """
-                UPDATE uploads SET state = 'open', generation = ?2, already_stored = 0, blob = NULL, expires_at = ?3 WHERE id = ?1
+                UPDATE uploads SET state = 'open', generation = ?2, already_stored = 0, blob = NULL, store_name = NULL,
+                    expires_at = ?3 WHERE id = ?1
                 """, [SQLValue(id), .int(generation + 1), SQLValue(expiresAt)])
             try database.run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(id)])
             return try database.uploadRow(id)
@@ -145,8 +159,22 @@ extension SQLiteLedger {
 
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool {
         try await database.row(
-            "SELECT 1 FROM uploads WHERE id = ?1 AND generation = ?2 AND state = 'open'",
-            [SQLValue(session.upload), .int(session.generation)]) != nil
+            """
+            SELECT 1 FROM uploads WHERE id = ?1 AND generation = ?2 AND state = 'open'
+                AND (store_name IS NULL OR ?3 IS NULL OR store_name = ?3)
+            """,
+            [SQLValue(session.upload), .int(session.generation), SQLValue(session.storeName)]) != nil
+    }
+
+    func openUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow] {
+        let rows = try await database.rows(
+            """
+            SELECT \(UploadRow.columns) FROM \(UploadRow.source) WHERE u.state = 'open' AND u.id > ?1
+                AND u.store_name IS NOT NULL ORDER BY u.id
+            """, [.text(after?.rawValue ?? "")], limit: limit)
+        var uploads: [UploadRow] = []
+        for row in rows { uploads.append(try UploadRow(row)) }
+        return uploads
     }
 }
 
@@ -180,7 +208,9 @@ extension Database {
         try releaseBlob(row.blob)
         // A complete that was cut short may have left the object without its row.
         if row.state == .open {
-            try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(BlobKey.upload(row.session))])
+            for key in [BlobKey.upload(row.session), .copied(row.session)] {
+                try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)])
+            }
         }
     }
 }

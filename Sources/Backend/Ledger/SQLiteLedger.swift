@@ -28,7 +28,7 @@ extension UploadRow {
     /// The order of columns that `init(_:)` reads.
     static let columns = """
         u.id, u.owner, u.item, u.role, u.name, u.filename, u.size, u.part_size, u.sha256, u.generation, u.state, u.already_stored,
-        u.attached, u.blob, u.expires_at, b.sha256, b.verified_at
+        u.attached, u.blob, u.expires_at, b.sha256, b.verified_at, u.store_name
         """
     static let source = "uploads u LEFT JOIN blobs b ON b.key = u.blob"
 
@@ -50,6 +50,7 @@ extension UploadRow {
         expiresAt = try row.required(14, SQLRow.timestamp)
         recomputed = row.digest(15)
         verifiedAt = row.timestamp(16)
+        storeName = row.text(17)
     }
 }
 

@@ -71,5 +71,14 @@ enum SQLiteSchema {
         -- What was removed from the beginning of an owner's log, so that a gap can be told from a trimmed beginning.
         CREATE TABLE event_trims(owner TEXT PRIMARY KEY, trimmed_to INTEGER NOT NULL) STRICT, WITHOUT ROWID;
         """,
+        """
+        -- The store's own name for the session of this generation.
+        ALTER TABLE uploads ADD COLUMN store_name TEXT;
+        -- Below which name this ledger's objects lie in a bucket that others may use too. One row.
+        CREATE TABLE store_prefix(prefix TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+        -- For people, who never see a token a second time.
+        ALTER TABLE tokens ADD COLUMN name TEXT;
+        CREATE INDEX uploads_by_state ON uploads(state, id);
+        """,
     ]
 }

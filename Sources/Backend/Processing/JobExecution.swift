@@ -26,14 +26,18 @@ struct JobExecution: Sendable {
     /// Hashing is quick beside decoding: its share of the progress shown.
     private static let verifyShare = 0.1
 
+    /// What this attempt fetches and makes on this machine.
+    private var folder: String { "\(workFolder)/\(job.item.id).\(job.epoch)" }
+
     func run() async throws(Failure) -> Ending {
+        defer { try? Files.removeTree(folder) }
         guard let uploads = try await verified() else { return .leaseLost }
         if let damaged = uploads.damaged { return .damaged(damaged) }
         var item = job.item
         item.uploads = uploads.rows
         // Sidecars alone: kept, with nothing to show.
         guard let source = item.source, let key = source.blob else { return .publish(Manifest.empty) }
-        let report = try await media.probe(try await store.path(key), source.filename)
+        let report = try await media.probe(try await store.path(key, in: folder), source.filename)
         var manifest = Manifest(report)
         if let reason = report.reason { return .reject(reason, manifest) }
         guard let facts = report.facts else {
@@ -67,7 +71,9 @@ struct JobExecution: Sendable {
                 let sha256: SHA256Digest
                 do throws(Failure) {
                     sha256 = try await cancellation.watch { () async throws(Failure) in
-                        try await store.sha256(key) { done throws(Failure) in
+                        // A sidecar is only kept; the rest is looked at after this.
+                        try await store.sha256(key, keptIn: upload.role == .sidecar ? nil : folder) {
+                            done throws(Failure) in
                             try cancellation.check()
                             board.report(item, Self.verifyShare * Double(done) / Double(size))
                         }
@@ -104,7 +110,7 @@ struct JobExecution: Sendable {
         var good: [UploadRow] = []
         for upload in uploads {
             guard let key = upload.blob, let sha256 = upload.recomputed else { continue }
-            let report = try await media.probe(try await store.path(key), upload.filename)
+            let report = try await media.probe(try await store.path(key, in: folder), upload.filename)
             guard report.reason == nil, let facts = report.facts, upload.role.fits(facts) else { continue }
             good.append(upload)
             manifest.renditions.append(
@@ -124,24 +130,24 @@ struct JobExecution: Sendable {
         async throws(Failure) -> Reason?
     {
         guard !plan.transcode.isEmpty || !plan.thumbSizes.isEmpty else { return nil }
-        let folder = "\(workFolder)/\(job.item.id).\(job.epoch)"
         try Files.makeFolder(folder)
-        defer { try? Files.removeTree(folder) }
-        let path = try await store.path(key)
-        var reason: Reason?
+        let path = try await store.path(key, in: folder)
         var files: [MadeFile] = []
         if !plan.transcode.isEmpty {
             let (board, item) = (progress, job.item.id)
-            (reason, files) = try await media.transcode(path, name, plan.transcode, folder) { fraction in
+            let made = try await media.transcode(path, name, plan.transcode, folder) { fraction in
                 board.report(item, Self.verifyShare + (1 - Self.verifyShare) * fraction)
             }
-        } else {
-            let report: ThumbReport
-            (report, files) = try await media.thumb(path, name, plan.thumbSizes, folder)
-            reason = report.reason
-            manifest.previewColor = report.previewColor.flatMap(Self.color)
+            if let reason = made.reason { return reason }
+            files = made.files
+            manifest.previewColor = made.previewColor.flatMap(Self.color)
         }
-        if let reason { return reason }
+        if !plan.thumbSizes.isEmpty {
+            let (report, thumbnails) = try await media.thumb(path, name, plan.thumbSizes, folder)
+            if let reason = report.reason { return reason }
+            files += thumbnails
+            manifest.previewColor = manifest.previewColor ?? report.previewColor.flatMap(Self.color)
+        }
         let wanted = Set(plan.transcode + plan.thumbSizes.map(ThumbSettings.name(of:)))
         guard files.count == wanted.count, Set(files.map(\.output.name)) == wanted else {
             throw Failure(
@@ -162,20 +168,19 @@ struct JobExecution: Sendable {
     private func adopt(_ file: MadeFile, into manifest: inout Manifest) async throws(Failure) {
         let output = file.output
         let key = BlobKey.made(for: job.item.id, epoch: job.epoch, name: output.name)
-        try await store.adopt(file.path, as: key)
         // The worker's word is not taken: a hijacked decoder could say anything.
-        let sha256 = try await store.sha256(key) { _ throws(Failure) in }
-        guard sha256 == output.sha256, try await store.size(key) == output.bytes else {
+        let stored = try await store.adopt(file.path, as: key)
+        guard stored == (output.bytes, output.sha256), try await store.size(key) == output.bytes else {
             throw Failure(
                 .outputInvalid, "A file that was made does not have the hash that was reported.", detail: "\(key)")
         }
-        manifest.blobs.append(BlobRow(key: key, owner: job.item.owner, size: output.bytes, sha256: sha256))
+        manifest.blobs.append(BlobRow(key: key, owner: job.item.owner, size: stored.bytes, sha256: stored.sha256))
         manifest.renditions.append(
             RenditionRow(
                 rendition: Rendition(
                     role: output.name.role, name: output.name.rawValue, contentType: output.name.contentType,
-                    sizeBytes: output.bytes,
-                    sha256: sha256, width: output.width, height: output.height),
+                    sizeBytes: stored.bytes,
+                    sha256: stored.sha256, width: output.width, height: output.height),
                 blob: key))
     }
 }
@@ -229,11 +234,11 @@ extension RenditionRow {
 extension OutputName {
     /// What it is and how it is served follow from what was asked for, not from what the worker says.
     fileprivate var role: FileRole {
-        if self == .poster { return .poster }
-        return Int(rawValue) == nil ? .rendition : .thumbnail
+        Int(rawValue) == nil ? videoRole : .thumbnail
     }
-    fileprivate var contentType: String { role == .rendition ? "video/mp4" : "image/jpeg" }
+    fileprivate var contentType: String { role == .thumbnail ? "image/jpeg" : videoContentType }
 }
+
 
 extension FileRole {
     /// Whether a file that was found to be this can be what the client says it is.

@@ -7,15 +7,22 @@ struct MadeFile: Sendable {
     var path: String
 }
 
+/// What came of one decode of a video.
+struct MadeVideo: Sendable {
+    var reason: Reason?
+    var previewColor: String?
+    var files: [MadeFile]
+}
+
 /// Media work as processing needs it.
 struct MediaWork: Sendable {
     var probe: @Sendable (_ path: String, _ name: String) async throws(Failure) -> ProbeReport
-    /// - Returns: a reason when the file turned out to be what is wrong.
+    /// - Returns: a reason when the file turned out to be what is wrong, and a video's preview colour.
     var transcode:
         @Sendable (
             _ path: String, _ name: String, _ outputs: [OutputName], _ folder: String,
             _ progress: @escaping @Sendable (Double) -> Void
-        ) async throws(Failure) -> (Reason?, [MadeFile])
+        ) async throws(Failure) -> MadeVideo
     var thumb:
         @Sendable (_ path: String, _ name: String, _ sizes: [Int], _ folder: String) async throws(Failure) -> (
             ThumbReport, [MadeFile]
@@ -41,7 +48,9 @@ extension MediaWork {
                 let (report, files) = try await jobs.transcode(
                     path, name: name, owner: owner, settings: TranscodeSettings(outputs: outputs), into: folder
                 ) { progress($0.fraction) }
-                return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
+                return MadeVideo(
+                    reason: report.reason, previewColor: report.previewColor,
+                    files: files.map { MadeFile(output: $0.output, path: $0.path) })
             },
             thumb: { path, name, sizes, folder throws(Failure) in
                 let (report, files) = try await jobs.thumb(

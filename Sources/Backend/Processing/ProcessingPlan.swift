@@ -31,7 +31,11 @@ struct ProcessingPlan: Sendable, Hashable {
                 if !isAlias { transcode.append(.rendition1080) }
             }
             if !has(.poster) { transcode.append(.poster) }
-        case .photo, .animation:
+            if !has(.storyboard) { transcode += [.storyboard, .storyboardIndex] }
+        case .animation:
+            if !has(.rendition, OutputName.rendition1080.rawValue) { transcode.append(.rendition1080) }
+            thumbSizes = ThumbSettings.standardSizes.filter { !has(.thumbnail, String($0)) }
+        case .photo:
             thumbSizes = ThumbSettings.standardSizes.filter { !has(.thumbnail, String($0)) }
         case .audio: break
         }

@@ -28,7 +28,8 @@ struct RetryPolicy: Sendable, Hashable {
     func step(after failure: Failure, failureCount: Int, attempt: Int) -> Step {
         if failure.code.isVerdict { return .reject(Reason(failure)) }
         switch failure.code {
-        case .diskFull, .readOnly, .workerMissing, .sandboxUnavailable, .databaseError, .busy, .cancelled:
+        case .diskFull, .readOnly, .workerMissing, .sandboxUnavailable, .databaseError, .busy, .cancelled,
+            .backendUnreachable, .backendError, .clockSkewed, .quotaExceeded:
             return .wait(seconds: machineDelay)
         case .overBudget: return .reject(Reason(failure))
         default:

@@ -4,21 +4,24 @@ import Vocabulary
 struct StoreSession: Sendable, Hashable {
     let upload: UploadID
     let generation: Int
+    /// What the store itself calls it, where it gives names (S3's UploadId).
+    var storeName: String?
 
     /// `<upload>.<generation>`; an id has no dot.
     var folderName: String { "\(upload).\(generation)" }
 
-    init(upload: UploadID, generation: Int) {
+    init(upload: UploadID, generation: Int, storeName: String? = nil) {
         self.upload = upload
         self.generation = generation
+        self.storeName = storeName
     }
 
-    init?(folderName: String) {
+    init?(folderName: String, storeName: String? = nil) {
         let pieces = folderName.split(separator: ".", omittingEmptySubsequences: false)
         guard pieces.count == 2, let upload = UploadID(rawValue: String(pieces[0])), let generation = Int(pieces[1]),
             generation > 0
         else { return nil }
-        self.init(upload: upload, generation: generation)
+        self.init(upload: upload, generation: generation, storeName: storeName)
     }
 }
 
@@ -27,35 +30,65 @@ struct StoredPart: Sendable, Hashable {
     var number: Int
     /// Bytes.
     var size: Int
-    /// Hexadecimal.
-    var md5: String
+    /// Without quotes. Opaque: not every store shows the part's MD5.
+    var etag: String
+    /// Hexadecimal; nil where the store does not tell.
+    var md5: String?
 
     /// As HTTP shows it.
-    var etag: String { "\"\(md5)\"" }
-    func matches(_ signed: SignedPart) -> Bool { number == signed.number && size == signed.length && md5 == signed.md5 }
+    var quotedETag: String { "\"\(etag)\"" }
+    func matches(_ signed: SignedPart) -> Bool {
+        number == signed.number && size == signed.length && (md5 == nil || md5 == signed.md5)
+    }
+}
+
+extension StoredPart {
+    init(number: Int, size: Int, md5: String) { self.init(number: number, size: size, etag: md5, md5: md5) }
+    /// One that is part of an object already: what it was is what was signed.
+    init(_ signed: SignedPart) { self.init(number: signed.number, size: signed.length, md5: signed.md5) }
 }
 
 /// Where bytes lie. Objects never change once they have a row in the ledger.
 protocol BlobStore: Sendable {
+    // MARK: Parts
+
     /// Makes ready to take parts. Repeatable.
-    func begin(_ session: StoreSession) async throws(Failure)
+    /// - Returns: the store's name for the session, to be kept with it; nil where the store needs none.
+    func begin(_ session: StoreSession) async throws(Failure) -> String?
+    /// Where the part is to be sent; nil when it comes in through this server.
+    func partURL(_ part: SignedPart, of session: StoreSession, seconds: Double) -> String?
     /// What is held, sorted by number; nil when the session is not there (never begun, completed or aborted).
     func parts(_ session: StoreSession) async throws(Failure) -> [StoredPart]?
-    /// Puts the parts together under the key, durably; the parts stay until `end`. Repeatable.
-    func assemble(_ parts: [StoredPart], of session: StoreSession, as key: BlobKey) async throws(Failure)
+    /// Puts the parts together, durably. Repeatable, until `settle`. - Returns: the key of the object.
+    func assemble(_ parts: [StoredPart], of session: StoreSession) async throws(Failure) -> BlobKey
+    /// The object that an earlier `assemble` has made of exactly these parts, when the session itself is no longer there.
+    func assembled(_ parts: [SignedPart], of session: StoreSession) async throws(Failure) -> BlobKey?
+    /// The object has its row: what else there was of the session goes. Repeatable.
+    func settle(_ session: StoreSession) async throws(Failure)
     /// The session takes no more parts and its bytes go. Repeatable.
     func end(_ session: StoreSession) async throws(Failure)
 
+    // MARK: Objects
+
     /// Bytes of an object; nil when it is not there.
     func size(_ key: BlobKey) async throws(Failure) -> Int?
-    /// Moves a finished file of the work folder in, durably.
-    func adopt(_ path: String, as key: BlobKey) async throws(Failure)
-    /// A path under which the object can be read on this machine.
-    func path(_ key: BlobKey) async throws(Failure) -> String
-    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure)
-        -> SHA256Digest
+    /// Takes a finished file of the work folder over, durably. - Returns: what was stored, hashed on the way.
+    func adopt(_ path: String, as key: BlobKey) async throws(Failure) -> (bytes: Int, sha256: SHA256Digest)
+    /// A path under which the object can be read on this machine. A store elsewhere fetches it into the folder, once.
+    func path(_ key: BlobKey, in folder: String) async throws(Failure) -> String
+    /// Reads the whole object.
+    /// - Parameters:
+    ///   - folder: where a store elsewhere leaves what it had to fetch, so that `path` finds it; nil: nowhere.
+    ///   - progress: bytes so far; throws to stop.
+    func sha256(
+        _ key: BlobKey, keptIn folder: String?, progress: @escaping @Sendable (Int) throws(Failure) -> Void
+    ) async throws(Failure) -> SHA256Digest
+    /// Where anyone who has the URL can read the object; nil when this server has to serve it.
+    func url(_ key: BlobKey, contentType: String, seconds: Double) -> String?
     /// Repeatable.
     func remove(_ key: BlobKey) async throws(Failure)
+
+    // MARK: Housekeeping
 
     /// Unfinished writes of an earlier process go. Only while no other one can be writing.
     func removeLeftovers() async throws(Failure)

@@ -11,7 +11,7 @@ extension DirectoryBlobStore {
             guard facts.size == part.size else { return false }
             let digest = Digest(.md5)
             digest.update(try OpenFile.reading(path).read(count: part.size, at: 0))
-            return digest.finalize().hexadecimal == part.md5
+            return digest.finalize().hexadecimal == part.etag
         }
     }
 

@@ -33,10 +33,13 @@ struct DirectoryBlobStore: BlobStore {
 
     func path(of session: StoreSession) -> String { incoming + "/" + session.folderName }
 
-    func begin(_ session: StoreSession) async throws(Failure) {
+    func begin(_ session: StoreSession) async throws(Failure) -> String? {
         let path = path(of: session)
         try await disk.run { () throws(Failure) in try Files.makeFolder(path) }
+        return nil
     }
+
+    func partURL(_ part: SignedPart, of session: StoreSession, seconds: Double) -> String? { nil }
 
     func parts(_ session: StoreSession) async throws(Failure) -> [StoredPart]? {
         let path = path(of: session)
@@ -46,7 +49,8 @@ struct DirectoryBlobStore: BlobStore {
         }
     }
 
-    func assemble(_ parts: [StoredPart], of session: StoreSession, as key: BlobKey) async throws(Failure) {
+    func assemble(_ parts: [StoredPart], of session: StoreSession) async throws(Failure) -> BlobKey {
+        let key = BlobKey.upload(session)
         let from = path(of: session)
         let target = try await readyPath(key)
         try await bulk.run { () throws(Failure) in
@@ -65,7 +69,13 @@ struct DirectoryBlobStore: BlobStore {
             }
             try draft.commit(replacing: true)
         }
+        return key
     }
+
+    /// The parts stay until the object has its row, so a session is never gone with its object unknown.
+    func assembled(_ parts: [SignedPart], of session: StoreSession) async throws(Failure) -> BlobKey? { nil }
+
+    func settle(_ session: StoreSession) async throws(Failure) { try await end(session) }
 
     func end(_ session: StoreSession) async throws(Failure) {
         let path = path(of: session)
@@ -89,24 +99,30 @@ struct DirectoryBlobStore: BlobStore {
         return try await disk.run { () throws(Failure) in try Files.facts(path)?.size }
     }
 
-    func adopt(_ path: String, as key: BlobKey) async throws(Failure) {
+    func adopt(_ path: String, as key: BlobKey) async throws(Failure) -> (bytes: Int, sha256: SHA256Digest) {
         let target = try await readyPath(key)
         try await disk.run { () throws(Failure) in
             try OpenFile.reading(path).synchronize()
             try Files.move(path, to: target)
         }
+        return try await bulk.run { () throws(Failure) in
+            let file = try OpenFile.reading(target)
+            return (try file.facts().size, try Files.sha256(of: file))
+        }
     }
 
-    func path(_ key: BlobKey) async throws(Failure) -> String { blobPath(key) }
+    func path(_ key: BlobKey, in folder: String) async throws(Failure) -> String { blobPath(key) }
 
-    func sha256(_ key: BlobKey, progress: @escaping @Sendable (Int) throws(Failure) -> Void) async throws(Failure)
-        -> SHA256Digest
-    {
+    func sha256(
+        _ key: BlobKey, keptIn folder: String?, progress: @escaping @Sendable (Int) throws(Failure) -> Void
+    ) async throws(Failure) -> SHA256Digest {
         let path = blobPath(key)
         return try await bulk.run { () throws(Failure) in
             try Files.sha256(of: OpenFile.reading(path), progress: progress)
         }
     }
+
+    func url(_ key: BlobKey, contentType: String, seconds: Double) -> String? { nil }
 
     func remove(_ key: BlobKey) async throws(Failure) {
         let path = blobPath(key)
@@ -121,7 +137,7 @@ struct DirectoryBlobStore: BlobStore {
     func sessions() async throws(Failure) -> [StoreSession] {
         let incoming = incoming
         return try await disk.run { () throws(Failure) in
-            try Files.names(in: incoming).compactMap(StoreSession.init(folderName:))
+            try Files.names(in: incoming).compactMap { StoreSession(folderName: $0) }
         }
     }
 
@@ -157,7 +173,8 @@ struct DirectoryBlobStore: BlobStore {
 }
 
 extension StoredPart {
-    var fileName: String { "\(number)-\(md5)-\(size)" }
+    /// A part's ETag is its MD5 here.
+    var fileName: String { "\(number)-\(etag)-\(size)" }
 
     init?(fileName: String) {
         let pieces = fileName.split(separator: "-", omittingEmptySubsequences: false)

@@ -21,9 +21,13 @@ extension Catalog {
     }
 
     /// All that will be sent, in one transaction: the item is never half planned.
-    func prepared(_ item: ItemRow, derived: [FileRow], uploads: [UploadRow]) async throws(Failure) {
+    /// - Parameter server: where it will be sent.
+    func prepared(
+        _ item: ItemRow, derived: [FileRow], uploads: [UploadRow], server: String? = nil
+    ) async throws(Failure) {
         try await database.write("catalog.uploads") { database throws(Failure) -> Void in
             guard try database.advance(item.id, generation: item.generation, to: .uploading) else { return }
+            try database.run("UPDATE item SET server = ?2 WHERE id = ?1", [SQLValue(item.id), SQLValue(server)])
             for file in derived { try database.insert(file) }
             for upload in uploads {
                 try database.run(
@@ -33,6 +37,13 @@ extension Catalog {
                         SQLValue(upload.partSize),
                     ])
             }
+        }
+    }
+
+    /// It goes to another backend from here on.
+    func redirected(_ item: ItemRow, to server: String) async throws(Failure) {
+        try await database.write("catalog.redirected") { database throws(Failure) -> Void in
+            try database.run("UPDATE item SET server = ?2 WHERE id = ?1", [SQLValue(item.id), SQLValue(server)])
         }
     }
 

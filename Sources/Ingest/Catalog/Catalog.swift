@@ -7,8 +7,18 @@ import Vocabulary
 struct Catalog: Sendable {
     let database: Database
 
+    /// - Throws: also what `Home.isInUse` does.
     static func open(home: String) async throws(Failure) -> Catalog {
-        Catalog(database: try await Database.open(home + "/catalog.db", migrations: CatalogSchema.migrations))
+        _ = try Home.isInUse(home)
+        let holdsItems = try Home.holdsItems(home)
+        let catalog = Catalog(
+            database: try await Database.open(
+                home + "/" + Home.catalogName, migrations: CatalogSchema.migrations))
+        // A whole catalog, but not the one of this home.
+        if holdsItems, try await catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
+            throw Home.catalogIsGone(home)
+        }
+        return catalog
     }
 
     // MARK: Looking

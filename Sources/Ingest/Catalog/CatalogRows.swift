@@ -31,10 +31,13 @@ struct ItemRow: Sendable, Equatable {
     var document: ItemDocument?
     /// It was cancelled once: the backend may have a tombstone of it.
     var wasDeleted: Bool
+    /// The backend that its bytes go to; nil until that is decided.
+    var server: String?
 
     static let columns = """
         id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption, place, state, intent, \
-        waiting, reason_code, reason_message, is_retryable, generation, attempts, kind, probe, document, was_deleted
+        waiting, reason_code, reason_message, is_retryable, generation, attempts, kind, probe, document, was_deleted, \
+        server
         """
 
     init(_ row: SQLRow) throws(Failure) {
@@ -60,6 +63,7 @@ struct ItemRow: Sendable, Equatable {
         probe = try Self.message(row.text(20))
         document = try Self.message(row.text(21))
         wasDeleted = row.bool(22)
+        server = row.text(23)
     }
 
     private static func message<Value: Decodable>(_ text: String?) throws(Failure) -> Value? {

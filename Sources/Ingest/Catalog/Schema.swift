@@ -64,5 +64,7 @@ enum CatalogSchema {
         """,
         // The backend keeps a tombstone of an item that was cancelled; it has to be asked to bring the item back.
         "ALTER TABLE item ADD COLUMN was_deleted INTEGER NOT NULL DEFAULT 0",
+        // The backend that its bytes go to, as `IngestSettings.serverName`.
+        "ALTER TABLE item ADD COLUMN server TEXT",
     ]
 }

@@ -6,7 +6,7 @@ public enum BoxCheck {
     /// - Returns: what is wrong; nothing for a home in which nothing was ever taken.
     /// - Throws: when the home cannot be examined.
     public static func run(home: String) async throws(Failure) -> [Finding] {
-        guard try Files.facts(home + "/catalog.db") != nil else { return [] }
+        guard try Home.isInUse(home) else { return [] }
         let catalog = try await Catalog.open(home: home)
         let staging = Staging(root: home + "/staging")
         var findings: [Finding] = []

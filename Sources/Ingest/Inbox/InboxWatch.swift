@@ -43,12 +43,18 @@ struct InboxWatch: Sendable {
     private func look(_ folder: inout Folder) async {
         let path = folder.path
         do throws(Failure) {
-            let files = try await FileWork.run { _ throws(Failure) in try PickWalk([path]).files }
+            let presence = presence
+            let files = try await FileWork.run { _ throws(Failure) in
+                let files = try PickWalk([path]).files
+                guard presence.saw(path) else {
+                    throw Failure(.sourceMissing, "its file system is not mounted.", detail: path.description)
+                }
+                return files
+            }
             if folder.fault != nil {
                 folder.fault = nil
                 events(.note("the inbox “\(path)” is back."))
             }
-            presence.saw(path)
             try await take(files, &folder)
         } catch {
             guard error.code != .cancelled, folder.fault != error.message else { return }
@@ -104,9 +110,15 @@ final class InboxPresence: Sendable {
 
     init(_ folders: [RawPath]) { self.folders = folders }
 
-    func saw(_ folder: RawPath) {
-        guard let device = (try? Files.facts(folder))??.device else { return }
-        devices.withLock { $0[folder] = device }
+    /// - Returns: false where a file system that was mounted there is not any more: what is seen is the folder below.
+    func saw(_ folder: RawPath) -> Bool {
+        guard let device = (try? Files.facts(folder))??.device else { return true }
+        let outside = (try? Files.facts(folder.folder))??.device
+        return devices.withLock { devices in
+            if let known = devices[folder], known != device, device == outside { return false }
+            devices[folder] = device
+            return true
+        }
     }
 
     /// The inbox from which a file comes, if that is not there at present.

@@ -8,7 +8,7 @@ public struct BoxView: Sendable {
 
     /// - Returns: nil where nothing has been taken yet.
     public static func open(home: String) async throws(Failure) -> BoxView? {
-        guard try Files.facts(home + "/catalog.db") != nil else { return nil }
+        guard try Home.isInUse(home) else { return nil }
         return BoxView(catalog: try await Catalog.open(home: home), staging: Staging(root: home + "/staging"))
     }
 

@@ -43,6 +43,9 @@ public struct EnrolReport: Sendable {
         public var item: ItemID
         public var path: RawPath
         public var outcome: Outcome
+        /// A move was wanted, and the file stays where it is: the item stands for bytes that came another way, and nobody looks whether these are
+        /// still the same before they would go.
+        public var staysBehind = false
     }
     public internal(set) var picks: [Pick] = []
     public internal(set) var ignored: [IgnoredFile] = []
@@ -89,6 +92,7 @@ struct Enrolment: Sendable {
             case .joined: break
             }
         }
+        if request.move { try await markStaying(&report) }
         let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
         report.picks += begun
         picks.again += begun.filter { $0.outcome == .again }.map(\.item)
@@ -100,6 +104,19 @@ struct Enrolment: Sendable {
             report.picks[index].outcome = .joined
         }
         return report
+    }
+
+    /// Only an item that was picked to be moved takes its source away.
+    private func markStaying(_ report: inout EnrolReport) async throws(Failure) {
+        for index in report.picks.indices {
+            let pick = report.picks[index]
+            switch pick.outcome {
+            case .new: break
+            case .alreadyThere, .refusedBefore: report.picks[index].staysBehind = true
+            case .joined, .again:
+                report.picks[index].staysBehind = try await catalog.item(pick.item)?.isMoved == false
+            }
+        }
     }
 
     /// Sidecars are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once more.

@@ -9,6 +9,8 @@ public struct IngestSettings: Sendable {
     /// The home: catalog, staging, locks.
     public var home: String
     public var server: ServerAddress
+    /// How the catalog remembers that server.
+    public var serverName: String
     /// Asked for each request: a renewed token counts at once.
     public var token: @Sendable () throws(Failure) -> String?
     public var media: MediaWork
@@ -30,10 +32,18 @@ public struct IngestSettings: Sendable {
     ) {
         self.home = home
         self.server = server
+        serverName =
+            switch server {
+            case .socket(let path): "unix:" + path
+            case .remote(let url): url.hasSuffix("/") ? String(url.dropLast()) : url
+            }
         self.media = media
         self.transport = transport
         self.token = token
     }
+
+    /// The name of the backend that a box has in its own home, wherever that lies.
+    public static let ownServerName = "own"
 }
 
 /// How much at once.

@@ -104,7 +104,7 @@ extension ItemPipeline {
 
     private func isMediaFault(_ failure: Failure) -> Bool {
         switch failure.code {
-        case .mediaCrashed, .mediaTimeout, .mediaProtocol, .outputInvalid, .overBudget: true
+        case .mediaCrashed, .mediaKilled, .mediaTimeout, .mediaProtocol, .outputInvalid, .overBudget: true
         default: false
         }
     }
@@ -160,7 +160,8 @@ extension ItemPipeline {
                 id: UploadID.make(milliseconds: settings.clock.now(), using: &random), item: item.id, role: file.role,
                 name: file.name, partSize: PartGrid.partSize(for: file.bytes ?? 0))
         }
-        try await catalog.prepared(item, derived: derived, uploads: uploads)
+        try await catalog.prepared(
+            item, derived: derived, uploads: uploads, server: settings.serverName)
     }
 
     // MARK: uploading → processing
@@ -168,6 +169,7 @@ extension ItemPipeline {
     func upload(_ item: ItemRow) async throws(Failure) -> Outcome {
         let files = try await catalog.files(of: item.id)
         let uploads = try await catalog.uploads(of: item.id)
+        if item.server != settings.serverName { try await catalog.redirected(item, to: settings.serverName) }
         if item.wasDeleted {
             // Uploads are only taken for an item that is not deleted.
             try await weather.persist { () throws(Failure) in

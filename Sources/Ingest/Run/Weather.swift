@@ -13,11 +13,16 @@ actor Weather {
 
     private(set) var successCount = 0
     private(set) var reason: Failure?
+    /// The reason has been said.
+    private var isSaid = false
     /// Why the run has to end.
     private(set) var verdict: Failure?
 
     /// Refusals that only a person can end are asked for so often, in case a token is being renewed.
     static let personFaultMax = 3
+
+    /// Seconds for which a backend may be away before that is worth a word: one process hands over to the next in less.
+    static let blink = 1.5
 
     /// Seconds that a server may ask to wait at most.
     static let retryAfterMax = 60.0
@@ -38,6 +43,8 @@ actor Weather {
         successCount += 1
         guard reason != nil else { return }
         reason = nil
+        guard isSaid else { return }
+        isSaid = false
         await say(nil)
     }
 
@@ -49,6 +56,7 @@ actor Weather {
         var faults = 0
         var since: Double?
         while true {
+            let attempted = clock.seconds
             do throws(Failure) {
                 if let verdict = await verdict { throw verdict }
                 let value = try await operation()
@@ -63,7 +71,8 @@ actor Weather {
                 }
                 let start = since ?? clock.seconds
                 since = start
-                let delay = try await endured(error, faults: faults, since: start)
+                let isBlink = clock.seconds - min(start, attempted) < Self.blink
+                let delay = try await endured(error, faults: faults, since: start, isBlink: isBlink)
                 await clock.sleep(delay)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
@@ -80,9 +89,14 @@ actor Weather {
     }
 
     /// - Returns: seconds to wait.
-    private func endured(_ failure: Failure, faults: Int, since: Double) async throws(Failure) -> Double {
+    private func endured(_ failure: Failure, faults: Int, since: Double, isBlink: Bool) async throws(Failure) -> Double
+    {
         if reason?.code != failure.code {
             reason = failure
+            isSaid = false
+        }
+        if !isSaid, failure.code != .backendUnreachable || !isBlink {
+            isSaid = true
             await say(failure.message)
         }
         let isForAPerson = failure.remedy != .retryLater && faults >= Self.personFaultMax

@@ -21,8 +21,10 @@ struct WorkQueue: Sendable {
         var isHinted = false
         var lookedAt = -Double.infinity
     }
-    /// Seconds between two looks at an item while events would tell of it: they are hints, and one may get lost.
-    static let watchInterval = 15.0
+    /// Seconds between two looks at an item while events would tell of its end: they are hints, one may get lost, and none tells how far it is.
+    static let watchIntervals = 2.0...15.0
+    /// Looks a second at all of them together, as far as the intervals allow.
+    static let looksPerSecond = 2.0
     /// Seconds between two looks at an item, whatever events say.
     static let hintSpacing = 0.2
 
@@ -135,7 +137,7 @@ struct WorkQueue: Sendable {
             entry.notBefore = now + delay
             if entry.state == .processing { entry.pollCount += 1 }
         case .watched(let delay):
-            entry.notBefore = now + (isLive ? max(delay, Self.watchInterval) : delay)
+            entry.notBefore = now + (isLive ? max(delay, watchInterval) : delay)
             entry.lookedAt = now
             if entry.isHinted { entry.notBefore = now + Self.hintSpacing }
             entry.pollCount += 1
@@ -151,6 +153,11 @@ struct WorkQueue: Sendable {
             return
         }
         entries[id] = entry
+    }
+
+    private var watchInterval: Double {
+        let watched = Double(entries.values.count { $0.state == .processing })
+        return min(max(watched / Self.looksPerSecond, Self.watchIntervals.lowerBound), Self.watchIntervals.upperBound)
     }
 
     private func limit(_ stage: Stage) -> Int {

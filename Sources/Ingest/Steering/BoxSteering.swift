@@ -20,7 +20,7 @@ public struct BoxSteering: Sendable {
 
     /// - Returns: nil where nothing has been taken yet.
     public static func open(home: String) async throws(Failure) -> BoxSteering? {
-        guard try Files.facts(home + "/catalog.db") != nil else { return nil }
+        guard try Home.isInUse(home) else { return nil }
         return BoxSteering(
             catalog: try await Catalog.open(home: home), staging: try Staging.open(home: home), home: home)
     }

@@ -8,8 +8,7 @@ extension ItemPipeline {
 
     func cancel(_ item: ItemRow) async throws(Failure) -> Outcome {
         do throws(Failure) {
-            guard try await hasBytesWithoutBackend(item) else {
-                let why = "Not cancelled: the backend has the only copy by now, and deleting it there would lose it"
+            if let why = try await refusal(item) {
                 try await catalog.cancelRefused(item, why)
                 board.state(item, item.state, waiting: why)
                 return .moved
@@ -29,6 +28,18 @@ extension ItemPipeline {
             try await catalog.cancelling(item, waiting: "Cancelling: \(error.message)")
             return .later(Self.cancelRetryInterval)
         }
+    }
+
+    /// Why an item must not be cancelled now; in words.
+    private func refusal(_ item: ItemRow) async throws(Failure) -> String? {
+        // Another backend knows nothing of it, which would look as if nothing were left to delete.
+        if let server = item.server, server != settings.serverName, try await !catalog.uploads(of: item.id).isEmpty {
+            return server == IngestSettings.ownServerName
+                ? "Not cancelled: it went to the backend in the home: leave --server and RUSHES_SERVER out"
+                : "Not cancelled: it went to \(server): give that as --server"
+        }
+        return try await hasBytesWithoutBackend(item)
+            ? nil : "Not cancelled: the backend has the only copy by now, and deleting it there would lose it"
     }
 
     /// What left staging because the backend had it may only go there if its source still has it.

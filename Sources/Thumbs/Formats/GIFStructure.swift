@@ -95,7 +95,8 @@ struct GIFStructure {
                         minimumCodeSize: codeSize, blocks: blocks)
                 }
                 frames += 1
-                duration += delay == 0 ? Self.frameDurationDefault : Double(delay) / 100
+                // As browsers do.
+                duration += delay <= 1 ? Self.frameDurationDefault : Double(delay) / 100
                 (delay, transparent) = (0, nil)
                 guard let end else {
                     isCut = true

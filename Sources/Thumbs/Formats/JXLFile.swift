@@ -81,7 +81,7 @@ struct JXLFile: PictureFile {
 }
 
 /// One pass of libjxl's decoder over the whole file.
-private final class JXLReader {
+final class JXLReader {
     /// Steps of one pass: each frame, box and pass of progressive detail is some.
     static let stepCountMax = 10_000_000
     static let profileBytesMax = 16 << 20

@@ -83,6 +83,16 @@ struct WebPFile: PictureFile {
     }
 
     private func decodeFirstFrame(into raster: Raster) throws(Failure) {
+        let decoder = try Self.animation(bytes, size: raster.size)
+        defer { WebPAnimDecoderDelete(decoder) }
+        var canvas: UnsafeMutablePointer<UInt8>?
+        var time: Int32 = 0
+        guard WebPAnimDecoderGetNext(decoder, &canvas, &time) != 0, let canvas else { throw .corrupt("no frame") }
+        raster.pixels.copyMemory(from: UnsafeRawBufferPointer(start: canvas, count: raster.pixels.count))
+    }
+
+    /// A decoder over the bytes, which are to outlive it; it is to be deleted.
+    static func animation(_ bytes: ByteView, size: PixelSize) throws(Failure) -> OpaquePointer {
         var source = WebPData(bytes: bytes.bytes.bindMemory(to: UInt8.self).baseAddress, size: bytes.count)
         var options = WebPAnimDecoderOptions()
         guard WebPAnimDecoderOptionsInit(&options) != 0 else {
@@ -90,14 +100,13 @@ struct WebPFile: PictureFile {
         }
         options.color_mode = MODE_RGBA
         guard let decoder = WebPAnimDecoderNew(&source, &options) else { throw .corrupt("libwebpdemux") }
-        defer { WebPAnimDecoderDelete(decoder) }
         var info = WebPAnimInfo()
-        guard WebPAnimDecoderGetInfo(decoder, &info) != 0, Int(info.canvas_width) == raster.size.width,
-            Int(info.canvas_height) == raster.size.height
-        else { throw .corrupt("two sizes") }
-        var canvas: UnsafeMutablePointer<UInt8>?
-        var time: Int32 = 0
-        guard WebPAnimDecoderGetNext(decoder, &canvas, &time) != 0, let canvas else { throw .corrupt("no frame") }
-        raster.pixels.copyMemory(from: UnsafeRawBufferPointer(start: canvas, count: raster.pixels.count))
+        guard WebPAnimDecoderGetInfo(decoder, &info) != 0, Int(info.canvas_width) == size.width,
+            Int(info.canvas_height) == size.height
+        else {
+            WebPAnimDecoderDelete(decoder)
+            throw .corrupt("two sizes")
+        }
+        return decoder
     }
 }

@@ -14,13 +14,49 @@ struct PictureChain: Equatable {
     var filters: [String]
     var description: String { filters.joined(separator: ",") }
 
+    init(filters: [String]) { self.filters = filters }
+
+    private static let delivered = "matrixin=709:transferin=709:primariesin=709:rangein=limited"
+
+    /// From a picture of a larger rendition.
+    static func smaller(_ size: (width: Int, height: Int)) -> PictureChain {
+        PictureChain(filters: [
+            "zscale=w=\(size.width):h=\(size.height):filter=lanczos:\(delivered):\(destination(.video))",
+            "format=yuv420p", "setsar=1",
+        ])
+    }
+
+    /// From a picture of a rendition.
+    static func still(ofDelivered size: (width: Int, height: Int)) -> PictureChain {
+        PictureChain(filters: [
+            "zscale=w=\(size.width):h=\(size.height):filter=lanczos:\(delivered):\(destination(.still))",
+            "format=\(subsampled(size))", "setsar=1",
+        ])
+    }
+
+    /// From red, green and blue.
+    static func still(ofRGB size: (width: Int, height: Int)) -> PictureChain {
+        PictureChain(filters: [
+            "format=gbrp",
+            "zscale=matrixin=gbr:transferin=709:primariesin=709:rangein=full:\(destination(.still))",
+            "format=\(subsampled(size))", "setsar=1",
+        ])
+    }
+
+    /// H.264 always gets even sides; a still of odd ones keeps all its chroma.
+    private static func subsampled(_ size: (width: Int, height: Int)) -> String {
+        size.width.isMultiple(of: 2) && size.height.isMultiple(of: 2) ? "yuv420p" : "yuv444p"
+    }
+
     /// - Parameters:
     ///   - size: of the upright picture.
     ///   - fieldsBecomeFrames: interlaced video keeps its motion at twice the frame rate.
-    init(_ facts: VideoFacts, size: (width: Int, height: Int), target: Target, fieldsBecomeFrames: Bool) {
-        // H.264 always gets even sides; a still of odd ones keeps all its chroma.
-        let isEven = size.width.isMultiple(of: 2) && size.height.isMultiple(of: 2)
-        let format = isEven ? "yuv420p" : "yuv444p"
+    ///   - isSafest: by swscale instead of zscale wherever that gives the right colours: slower, and at home with every format.
+    init(
+        _ facts: VideoFacts, size: (width: Int, height: Int), target: Target, fieldsBecomeFrames: Bool,
+        isSafest: Bool = false
+    ) {
+        let format = Self.subsampled(size)
         let stored = facts.orientation.swapsSides ? (width: size.height, height: size.width) : size
         filters = []
         if facts.cropTop > 0 { filters.append("crop=iw:\(facts.height):0:\(facts.cropTop)") }
@@ -33,7 +69,8 @@ struct PictureChain: Equatable {
             filters += Self.toneMapped(facts, stored, target, format, transfer: "arib-std-b67", peak: Self.hlgPeak)
         case .pq(let peak):
             filters += Self.toneMapped(facts, stored, target, format, transfer: "smpte2084", peak: peak ?? Self.pqPeak)
-        case .dolbyVision, nil: filters += Self.converted(facts, stored, target, format)
+        case .dolbyVision, nil:
+            filters += isSafest ? Self.scaled(facts, stored, format) : Self.converted(facts, stored, target, format)
         }
         filters += facts.orientation.filters
         filters.append("setsar=1")
@@ -106,6 +143,17 @@ struct PictureChain: Equatable {
         let dither = facts.pixelFormat.bitDepth > 8 ? ":dither=ordered" : ""
         return [
             "zscale=w=\(size.width):h=\(size.height):filter=lanczos\(dither):\(source(facts, transfer: "709")):\(destination(target))",
+            "format=\(format)",
+        ]
+    }
+
+    /// The same by swscale, for video.
+    private static func scaled(_ facts: VideoFacts, _ size: (width: Int, height: Int), _ format: String) -> [String] {
+        let names = ["smpte170m": "bt601", "bt470bg": "bt601", "bt2020nc": "bt2020", "bt2020c": "bt2020"]
+        let matrix = names[facts.effectiveMatrix] ?? facts.effectiveMatrix
+        let source = ["bt709", "bt601", "bt2020", "smpte240m", "fcc"].contains(matrix) ? matrix : "auto"
+        return [
+            "scale=w=\(size.width):h=\(size.height):flags=lanczos+accurate_rnd+full_chroma_int:in_color_matrix=\(source):in_range=\(facts.isFullRange ? "full" : "limited"):out_color_matrix=bt709:out_range=limited",
             "format=\(format)",
         ]
     }

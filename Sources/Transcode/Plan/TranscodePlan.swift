@@ -18,6 +18,7 @@ struct TranscodePlan: Equatable {
         var rate: Rational
         /// Every n-th decoded frame is kept.
         var keepEvery: Int
+        /// Largest first: the first is made from the decoded pictures, the others from its.
         var renditions: [Rendition]
         var sound: Sound?
     }
@@ -39,46 +40,87 @@ struct TranscodePlan: Equatable {
         var takesFirstPair: Bool
     }
 
+    /// What is made from delivered pictures as they pass by.
+    struct Stills: Equatable {
+        /// Those of the job's outputs that are stills.
+        var outputs: [OutputName]
+        /// Long side of the poster; nil where none is wanted.
+        var posterSize: Int?
+        var storyboard: StoryboardPlan?
+        var storyboardLink: String
+        /// Seconds of the picture.
+        var duration: Double
+
+        var isEmpty: Bool { outputs.isEmpty }
+
+        init(_ settings: TranscodeSettings, duration: Double, display: (width: Int, height: Int)) {
+            outputs = settings.outputs.filter { $0.videoRole != .rendition }
+            posterSize = outputs.contains(.poster) ? settings.posterSize : nil
+            let isBoardWanted = outputs.contains(.storyboard) || outputs.contains(.storyboardIndex)
+            storyboard = isBoardWanted ? StoryboardPlan(duration: duration, display: display) : nil
+            storyboardLink = settings.storyboardLink
+            self.duration = duration
+        }
+    }
+
     var work: Work
     /// The second on the source's clock that becomes 0.
     var origin: Double
-    /// Long side of the poster; nil where none is wanted.
-    var posterSize: Int?
+    var stills: Stills
     /// Seconds.
     var duration: Double
 
-    /// Seconds from key frame to key frame.
-    static let keyframeInterval = 2.0
+    /// Seconds from key frame to key frame. Two would make the file a tenth larger (measured), and players jump between them just as well.
+    static let keyframeInterval = 5.0
     /// Above this every second, third … frame goes. Cameras of 59.94 and 60 stay whole.
     static let rateMax = 60.5
     /// Sound that starts earlier than the picture by more than this keeps its lead; less is cut off.
     static let leadMin = 0.1
     /// A longer lead is a fault of the file.
     static let leadMax = 60.0
+    /// Seconds; what an animation shows after it is left out.
+    static let animationMax = 24.0 * 3600
     /// Time bases coarser than this could not hold the shift to 0.
     static let ticksMin = 10_000
     static let ticksMax = 1_000_000
 
-    init(_ survey: Survey, _ video: VideoFacts, settings: TranscodeSettings) {
+    private static let bounds: [(OutputName, PictureBounds)] = [
+        (.rendition1080, .p1080), (.rendition720, .p720), (.rendition480, .p480),
+    ]
+
+    /// - Parameter isSafest: the slow path, for a second attempt.
+    init(_ survey: Survey, _ video: VideoFacts, settings: TranscodeSettings, isSafest: Bool = false) {
         duration = survey.duration
-        posterSize = settings.outputs.contains(.poster) ? settings.posterSize : nil
         origin = Self.origin(video: video.start, sound: survey.soundStart)
-        let bounds: [(OutputName, PictureBounds)] = [
-            (.rendition1080, .p1080), (OutputName("720p"), .p720), (OutputName("480p"), .p480),
-        ]
-        let wanted = bounds.filter { settings.outputs.contains($0.0) }
+        stills = Stills(settings, duration: max(0, video.end - origin), display: video.displaySize)
+        let wanted = Self.bounds.filter { settings.outputs.contains($0.0) }
         let delivery = Conformance.delivery(of: survey)
         if wanted.isEmpty {
             work = .nothing
-        } else if wanted.map(\.0) == [.rendition1080], delivery == .original || delivery == .remux {
+        } else if !isSafest, wanted.map(\.0) == [.rendition1080], delivery == .original || delivery == .remux {
             work = .copy(name: .rendition1080)
         } else {
-            work = .encode(Self.encode(video, wanted: wanted, sound: survey.tracks.audio, duration: survey.duration))
+            work = .encode(
+                Self.encode(
+                    video, wanted: wanted, sound: survey.tracks.audio, duration: survey.duration, isSafest: isSafest))
         }
     }
 
+    /// Of an animation, whose pictures come whole and have no sound.
+    init(animation: VideoFacts, settings: TranscodeSettings) {
+        duration = animation.end
+        origin = 0
+        stills = Stills(settings, duration: duration, display: animation.displaySize)
+        let wanted = Self.bounds.filter { settings.outputs.contains($0.0) }
+        work =
+            wanted.isEmpty
+            ? .nothing
+            : .encode(Self.encode(animation, wanted: wanted, sound: nil, duration: duration, isSafest: false))
+    }
+
     private static func encode(
-        _ video: VideoFacts, wanted: [(OutputName, PictureBounds)], sound: StreamDescription?, duration: Double
+        _ video: VideoFacts, wanted: [(OutputName, PictureBounds)], sound: StreamDescription?, duration: Double,
+        isSafest: Bool
     ) -> Encode {
         let display = video.displaySize
         let keepEvery = keepEvery(video, duration: duration)
@@ -86,11 +128,14 @@ struct TranscodePlan: Equatable {
         return Encode(
             timeBase: timeBase(video.timeBase), rate: Rational(Int32((rate * 1000).rounded()), 1000),
             keepEvery: keepEvery,
-            renditions: wanted.map { name, bounds in
-                let size = bounds.fit(display.width, display.height)
+            renditions: wanted.enumerated().map { number, wanted in
+                let size = wanted.1.fit(display.width, display.height)
                 return Rendition(
-                    name: name, width: size.width, height: size.height,
-                    chain: PictureChain(video, size: size, target: .video, fieldsBecomeFrames: true))
+                    name: wanted.0, width: size.width, height: size.height,
+                    chain: number > 0
+                        ? .smaller(size)
+                        : PictureChain(
+                            video, size: size, target: .video, fieldsBecomeFrames: true, isSafest: isSafest))
             },
             sound: sound.map(Sound.init))
     }

@@ -59,7 +59,8 @@ struct Beginning: ~Copyable {
                     hasFirst = true
                 }
                 frame.unreference()
-                if decoded >= TrackSurvey.sampleFrameMax { isDone = true }
+                let isLarge = first.width * first.height > TrackSurvey.interlacedPixelMax
+                if isLarge || decoded >= TrackSurvey.sampleFrameMax { isDone = true }
             }
         }
     }

@@ -58,7 +58,7 @@ enum CameraRecords {
             let second = bcd(time[2] & 0x7F), let minute = bcd(time[3] & 0x7F), let hour = bcd(time[4] & 0x3F)
         else { return nil }
         return Record(
-            takenAt: CaptureTime.iso(year < 75 ? 2000 + year : 1900 + year, month, day, hour, minute, second, zone: ""),
+            takenAt: CaptureTime.iso(year < 70 ? 2000 + year : 1900 + year, month, day, hour, minute, second, zone: ""),
             camera: nil)
     }
 

@@ -12,6 +12,7 @@ enum DeclaredLength {
         case .avi, .wav: riff(head)
         case .matroska: matroska(head)
         case .asf: asf(head)
+        case .flv: flv(head)
         default: nil
         }
     }
@@ -46,6 +47,14 @@ enum DeclaredLength {
         let mask = (UInt64(1) << (7 * UInt64(sizeLength))) - 1
         let size = head.bigEndian(sizeAt, bytes: sizeLength) & mask
         return (head.bigEndian(offset, bytes: idLength), size == mask ? nil : Int64(size), sizeAt + sizeLength)
+    }
+
+    /// `filesize` of the script data, a number in AMF 0 (Adobe Flash Video File Format Specification, E.5).
+    private static func flv(_ head: [UInt8]) -> Int64? {
+        let key = Array("filesize".utf8) + [0]
+        guard let at = head.firstIndex(of: key), head.count >= at + key.count + 8 else { return nil }
+        let size = Double(bitPattern: head.bigEndian(at + key.count, bytes: 8))
+        return size >= 1 && size < 1e15 ? Int64(size) : nil
     }
 
     /// The File Properties object says the length of the whole file (ASF specification, 3.2).

@@ -6,6 +6,8 @@ struct TimingSurvey {
     private var window: [Int64] = []
     private var previous: Int64?
     private(set) var frames = 0
+    /// Of those, the ones whose time the container says.
+    private(set) var timed = 0
     private(set) var first: Int64?
     private(set) var last: Int64?
     private(set) var intervalMin: Int64?
@@ -15,6 +17,7 @@ struct TimingSurvey {
 
     mutating func add(_ time: Int64, duration: Int64) {
         frames += 1
+        timed += 1
         first = first.map { min($0, time) } ?? time
         last = last.map { max($0, time) } ?? time
         end = end.map { max($0, time + duration) } ?? time + duration

@@ -10,6 +10,8 @@ struct TrackSurvey {
     static let decodePacketMax = 300
     /// Decoded frames looked at for interlacing.
     static let sampleFrameMax = 6
+    /// Larger pictures are never interlaced, and dear: one of them tells the rest.
+    static let interlacedPixelMax = 1920 * 1088
     /// Samples read for their showing times where the index, which has decoding times, leaves doubt.
     static let timedSampleMax = 600
 
@@ -157,8 +159,14 @@ struct Span: Equatable {
             rate = Double(frames) / seconds
             return
         }
-        let shown = video.timeBase.seconds(last - first)
         let nominal = video.averageRate.isKnown ? 1 / video.averageRate.double : 0
+        // A bare stream of coded pictures says no times, at most of the first.
+        if timing.timed <= 1, frames > 1, nominal > 0 {
+            end = start + Double(frames) * nominal
+            rate = video.averageRate.double
+            return
+        }
+        let shown = video.timeBase.seconds(last - first)
         let between = frames > 1 && shown > 0 ? shown / Double(frames - 1) : nominal
         let byPacket = timing.end.map { video.timeBase.seconds($0 - last) } ?? 0
         end = start + shown + (byPacket > 0 ? byPacket : between)

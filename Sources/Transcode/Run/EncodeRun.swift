@@ -1,21 +1,16 @@
 import FFmpeg
 import Vocabulary
 
-/// One sequential decode that feeds every rendition, the sound and the poster.
+/// One sequential decode that feeds every rendition, the sound and the stills.
 final class EncodeRun {
-    static let posterQuality = 85
-
     private let survey: Survey
     private let video: VideoFacts
     private let plan: TranscodePlan
     private let encode: TranscodePlan.Encode
-    private let settings: TranscodeSettings
-    private let limits: MediaLimits
-    private let sink: any OutputSink
+    private let outputs: OutputFiles
     private let decoder: Decoder
     private let sound: SoundEncoder?
-    private let writers: [(writer: RenditionWriter, descriptor: Int32)]
-    private let poster: PosterCandidate?
+    private let renditions: Renditions
     private let frame: Frame
     private let packet: Packet
 
@@ -26,34 +21,29 @@ final class EncodeRun {
     private var lastInterval: Int64 = 0
 
     private init(
-        _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode,
-        _ settings: TranscodeSettings,
-        _ limits: MediaLimits, sink: any OutputSink, decoder: consuming Decoder, sound: SoundEncoder?,
-        writers: [(writer: RenditionWriter, descriptor: Int32)], poster: PosterCandidate?, frame: consuming Frame,
+        _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode, outputs: OutputFiles,
+        decoder: consuming Decoder, sound: SoundEncoder?, renditions: Renditions, frame: consuming Frame,
         packet: consuming Packet
     ) {
         self.survey = survey
         self.video = video
         self.plan = plan
         self.encode = encode
-        self.settings = settings
-        self.limits = limits
-        self.sink = sink
+        self.outputs = outputs
         self.decoder = decoder
         self.sound = sound
-        self.writers = writers
-        self.poster = poster
+        self.renditions = renditions
         self.frame = frame
         self.packet = packet
     }
 
     static func open(
         _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan,
-        encode: TranscodePlan.Encode,
-        _ settings: TranscodeSettings, _ limits: MediaLimits, sink: any OutputSink, opened: [OutputName: Int32]
+        encode: TranscodePlan.Encode, _ settings: TranscodeSettings, threads: ThreadPlan, _ limits: MediaLimits,
+        outputs: OutputFiles
     ) throws(Failure) -> EncodeRun {
         let decoder = try Decoder.open(
-            demuxer, stream: video.stream, threads: settings.threads, pixelCountMax: limits.pixelCountMax)
+            demuxer, stream: video.stream, threads: threads.decoder, pixelCountMax: limits.pixelCountMax)
         let sound: SoundEncoder?
         if let planned = encode.sound {
             sound = try SoundEncoder.open(demuxer, plan: planned, origin: plan.origin)
@@ -61,20 +51,11 @@ final class EncodeRun {
             sound = nil
         }
         demuxer.keepOnly(Set([video.stream] + (encode.sound.map { [$0.stream] } ?? [])))
-        var writers: [(writer: RenditionWriter, descriptor: Int32)] = []
-        for rendition in encode.renditions {
-            let descriptor = if let known = opened[rendition.name] { known } else { try sink.open(rendition.name) }
-            let writer = try RenditionWriter.open(
-                rendition, of: encode, settings: settings, descriptor: descriptor, bytesMax: limits.outputBytesMax,
-                sound: sound)
-            writers.append((writer, descriptor))
-        }
-        let poster =
-            plan.posterSize == nil ? nil : PosterCandidate(try Frame.allocate(), duration: video.end - video.start)
+        let renditions = try Renditions.open(
+            plan, encode: encode, settings: settings, threads: threads, limits: limits, outputs: outputs, sound: sound)
         return EncodeRun(
-            survey, video, plan: plan, encode: encode, settings, limits, sink: sink, decoder: decoder, sound: sound,
-            writers: writers,
-            poster: poster, frame: try Frame.allocate(), packet: try Packet.allocate())
+            survey, video, plan: plan, encode: encode, outputs: outputs, decoder: decoder, sound: sound,
+            renditions: renditions, frame: try Frame.allocate(), packet: try Packet.allocate())
     }
 
     func run(_ demuxer: borrowing Demuxer) throws(Failure) -> TranscodeReport {
@@ -94,9 +75,12 @@ final class EncodeRun {
                 outcome: .reject, segments: 0, warnings: survey.warnings, reason: OpenVerdict.nothingDecodes)
         }
         let end = pictureEnd(after: lastTime)
-        for (writer, _) in writers { try writer.finishPictures(end: end) }
+        try renditions.finishPictures(end: end)
         try sound?.finish { (packet) throws(Failure) in try self.write(sound: packet) }
-        return try sealed()
+        let made = try renditions.finish(soundEnd: hasSound ? sound?.end : nil)
+        return TranscodeReport(
+            outcome: .encoded, width: made.width, height: made.height, duration: rounded(made.end), frames: made.frames,
+            previewColor: made.previewColor, loudness: sound?.loudness, warnings: warnings)
     }
 
     /// The source's own end where the last picture can last so long; what a damaged container promises beyond it is not made up.
@@ -150,43 +134,15 @@ final class EncodeRun {
         lastTime = shown
         kept += 1
         frame.pts = shown
-        for (writer, _) in writers { try writer.take(frame) }
+        try renditions.take(frame)
         let seconds = encode.timeBase.seconds(shown)
-        try poster?.consider(frame, at: seconds)
         let fraction = plan.duration > 0 ? min(seconds / plan.duration, 1) : 0
-        try sink.progress(MediaProgress(fraction: fraction, frames: kept))
+        try outputs.progress(MediaProgress(fraction: fraction, frames: kept))
     }
 
     private func write(sound packet: borrowing Packet) throws(Failure) {
         guard let sound else { return }
-        for (writer, _) in writers { try writer.take(sound: packet, timeBase: sound.encoder.timeBase) }
-    }
-
-    private func sealed() throws(Failure) -> TranscodeReport {
-        for (writer, descriptor) in writers {
-            try writer.finishFile()
-            let rendition = writer.rendition
-            try OutputCheck.verify(
-                descriptor,
-                OutputCheck.Expected(
-                    width: rendition.width, height: rendition.height, frames: writer.frames, end: writer.end,
-                    hasSound: hasSound))
-            try sink.seal(
-                rendition.name, role: .rendition, contentType: "video/mp4", width: rendition.width,
-                height: rendition.height,
-                duration: writer.end)
-        }
-        if let size = plan.posterSize, let poster, poster.hasFrame {
-            _ = try StillRenderer.write(
-                poster.frame, of: video, longSide: size, quality: Self.posterQuality, threads: settings.threads,
-                name: .poster,
-                role: .poster, sink: sink)
-        }
-        let first = writers.first?.writer
-        return TranscodeReport(
-            outcome: .encoded, width: first?.rendition.width, height: first?.rendition.height,
-            duration: first.map { rounded($0.end) },
-            frames: first?.frames, warnings: warnings)
+        try renditions.take(sound: packet, timeBase: sound.encoder.timeBase)
     }
 
     /// A track without one frame is left out of the file by the muxer.
@@ -204,33 +160,5 @@ final class EncodeRun {
             warnings.append(MediaWarning("damaged-sound", "Some of the sound is damaged in the source."))
         }
         return warnings
-    }
-}
-
-/// The best picture so far, held by reference.
-final class PosterCandidate {
-    let frame: Frame
-    private let duration: Double
-    private var score = -1.0
-    private var next = 0.0
-    private(set) var hasFrame = false
-
-    init(_ frame: consuming Frame, duration: Double) {
-        self.frame = frame
-        self.duration = duration
-    }
-
-    /// - Parameter seconds: on the output's clock.
-    func consider(_ candidate: borrowing Frame, at seconds: Double) throws(Failure) {
-        guard seconds >= next else { return }
-        let shortest = 0.04
-        next = seconds + max(duration / Double(PosterPolicy.candidateMax), shortest)
-        let look = try StillRenderer.look(candidate)
-        let place = duration > 0 ? seconds / duration : 0
-        let value = PosterPolicy.score(look, place: place)
-        guard value > score else { return }
-        score = value
-        hasFrame = true
-        try frame.takeReference(to: candidate)
     }
 }

@@ -13,7 +13,10 @@ enum OutputCheck {
         var frames: Int?
         /// Seconds from 0 to the end of the last picture.
         var end: Double
-        var hasSound: Bool
+        /// Seconds from 0 to the end of the sound; nil without sound.
+        var soundEnd: Double?
+        /// Encoded here, so that its tags are known.
+        var isOurs: Bool
     }
 
     /// - Throws: `output-invalid` when the file is not what was meant.
@@ -26,7 +29,7 @@ enum OutputCheck {
         guard let video = streams.first(where: { $0.kind == .video }), video.codec == "h264" else {
             throw invalid("no H.264 track")
         }
-        guard streams.count == (expected.hasSound ? 2 : 1) else { throw invalid("\(streams.count) tracks") }
+        guard streams.count == (expected.soundEnd != nil ? 2 : 1) else { throw invalid("\(streams.count) tracks") }
         guard video.width == expected.width, video.height == expected.height else {
             throw invalid("\(video.width)x\(video.height) instead of \(expected.width)x\(expected.height)")
         }
@@ -36,7 +39,28 @@ enum OutputCheck {
         let start = video.start.map(video.timeBase.seconds) ?? 0
         let end = start + (video.duration.map(video.timeBase.seconds) ?? 0)
         guard abs(end - expected.end) <= slack else { throw invalid("ends at \(end) s instead of \(expected.end) s") }
+        if let soundEnd = expected.soundEnd {
+            guard let sound = streams.first(where: { $0.kind == .audio }), sound.codec == "aac" else {
+                throw invalid("no AAC track")
+            }
+            let end = sound.timeBase.seconds((sound.start ?? 0) + (sound.duration ?? 0))
+            guard abs(end - soundEnd) <= slack else { throw invalid("sound ends at \(end) s instead of \(soundEnd) s") }
+        }
+        if expected.isOurs { try checkTags(video) }
         try decodeFirstFrame(demuxer, video)
+    }
+
+    /// What a player goes by must say what the pixels are.
+    private static func checkTags(_ video: StreamDescription) throws(Failure) {
+        let tags = [video.color.primaries, video.color.transfer, video.color.matrix]
+        guard tags == ["bt709", "bt709", "bt709"], video.color.range == .limited else {
+            throw invalid("tagged \(tags), range \(String(describing: video.color.range))")
+        }
+        guard video.pixelFormat.name == "yuv420p" else { throw invalid("\(video.pixelFormat.name ?? "?")") }
+        let isSquare = !video.sampleAspect.isKnown || video.sampleAspect.num == video.sampleAspect.den
+        guard isSquare, video.displayMatrix == nil || Orientation(matrix: video.displayMatrix ?? []) == .upright else {
+            throw invalid("turned, or with oblong pixels")
+        }
     }
 
     private static func decodeFirstFrame(_ demuxer: borrowing Demuxer, _ video: StreamDescription) throws(Failure) {
@@ -63,6 +87,6 @@ enum OutputCheck {
     }
 
     private static func invalid(_ what: String) -> Failure {
-        Failure(.outputInvalid, "The video that was made did not pass its check; it will be made again.", detail: what)
+        Failure(.outputInvalid, "The video that was made did not pass its check; try again.", detail: what)
     }
 }

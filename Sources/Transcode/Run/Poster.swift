@@ -30,8 +30,7 @@ public enum Poster {
         var largest: (width: Int, height: Int)?
         for size in settings.sizes {
             let made = try StillRenderer.write(
-                frame, of: video, longSide: size, quality: settings.quality, threads: 1,
-                name: ThumbSettings.name(of: size),
+                frame, of: video, longSide: size, quality: settings.quality, name: ThumbSettings.name(of: size),
                 role: .thumbnail, sink: sink)
             if made.width > largest?.width ?? 0 { largest = made }
         }
@@ -63,7 +62,7 @@ enum StillSearch {
                 bestScore = score
                 try best.takeReference(to: candidate)
             }
-            if PosterPolicy.isGood(look) { break }
+            if PosterPolicy.isGood(look), look.sharpness >= PosterPolicy.sharpnessMin { break }
         }
         if bestScore != nil { return true }
         // Some streams cannot be sought (no index, one key frame): what plays from the beginning remains.

@@ -7,8 +7,7 @@ enum Remux {
     static func run(
         _ demuxer: borrowing Demuxer, _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan,
         into descriptor: Int32,
-        limits: MediaLimits,
-        sink: any OutputSink
+        limits: MediaLimits, outputs: OutputFiles
     ) throws(Failure) -> Bool {
         let muxer = try Muxer.mp4(descriptor, bytesMax: limits.outputBytesMax)
         let kept = [video.stream] + (survey.tracks.audio.map { [$0.index] } ?? [])
@@ -20,6 +19,7 @@ enum Remux {
         try muxer.writeHeader()
         let packet = try Packet.allocate()
         var frames = 0
+        var soundEnd: Double?
         while try demuxer.read(into: packet) {
             guard let target = targets[packet.stream] else {
                 packet.unreference()
@@ -33,7 +33,10 @@ enum Remux {
                 guard isPlausible else { return false }
                 frames += 1
                 let place = plan.duration > 0 ? timeBase.seconds(packet.dts ?? 0) / plan.duration : 0
-                try sink.progress(MediaProgress(fraction: min(max(place, 0), 1), frames: frames))
+                try outputs.progress(MediaProgress(fraction: min(max(place, 0), 1), frames: frames))
+            }
+            if packet.stream != video.stream, let time = packet.pts {
+                soundEnd = max(soundEnd ?? 0, timeBase.seconds(time + packet.duration))
             }
             try muxer.write(packet, stream: target, timeBase: timeBase)
         }
@@ -42,7 +45,7 @@ enum Remux {
             descriptor,
             OutputCheck.Expected(
                 width: video.width, height: video.height, frames: frames, end: video.end - min(video.start, 0),
-                hasSound: survey.tracks.audio != nil))
+                soundEnd: soundEnd, isOurs: false))
         return true
     }
 }

@@ -18,6 +18,10 @@ final class RenditionWriter {
     private let held: Frame
     private var heldTime: Int64?
 
+    /// Made from this one's pictures.
+    var smaller: [RenditionWriter] = []
+    var stills: Stills?
+
     private var graph: FilterGraph?
     private var graphShape: FrameShape?
     private var graphTimeBase = Rational(0, 1)
@@ -53,8 +57,7 @@ final class RenditionWriter {
     /// - Parameter descriptor: open for reading and writing, empty.
     static func open(
         _ rendition: TranscodePlan.Rendition, of plan: TranscodePlan.Encode, settings: TranscodeSettings,
-        descriptor: Int32,
-        bytesMax: Int, sound: SoundEncoder?
+        threads: ThreadPlan, descriptor: Int32, bytesMax: Int, sound: SoundEncoder?
     ) throws(Failure) -> RenditionWriter {
         // Half a tick of the source: deinterlacing puts a second field between two frames.
         let encoderTimeBase = plan.timeBase.scaled(by: 1, over: 2)
@@ -62,14 +65,14 @@ final class RenditionWriter {
             Encoder.H264(
                 width: rendition.width, height: rendition.height, timeBase: encoderTimeBase, rate: plan.rate,
                 preset: settings.preset, crf: settings.crf, keyframeIntervalMax: keyframeIntervalMax(plan.rate),
-                threads: settings.threads))
+                threads: threads.encoder))
         let muxer = try Muxer.mp4(descriptor, bytesMax: bytesMax)
         let videoStream = try muxer.addStream(from: encoder)
         let soundStream: Int?
         if let sound { soundStream = try muxer.addStream(from: sound.encoder) } else { soundStream = nil }
         try muxer.writeHeader()
         return RenditionWriter(
-            rendition, plan, encoderTimeBase: encoderTimeBase, threads: settings.threads, encoder: encoder,
+            rendition, plan, encoderTimeBase: encoderTimeBase, threads: threads.filter, encoder: encoder,
             muxer: muxer,
             videoStream: videoStream, soundStream: soundStream, packet: try Packet.allocate(),
             filtered: try Frame.allocate(),
@@ -84,6 +87,10 @@ final class RenditionWriter {
 
     /// - Parameter frame: decoded, its time counting from the output's beginning in the plan's time base.
     func take(_ frame: borrowing Frame) throws(Failure) {
+        try take(frame, timeBase: timeBase)
+    }
+
+    private func take(_ frame: borrowing Frame, timeBase: Rational) throws(Failure) {
         let shape = FrameShape(frame)
         if graphShape != shape {
             try finishGraph()
@@ -118,6 +125,7 @@ final class RenditionWriter {
         }
         try encoder.finish()
         try drainEncoder()
+        for writer in smaller { try writer.finishPictures(end: end) }
     }
 
     func finishFile() throws(Failure) { try muxer.finish() }
@@ -156,8 +164,11 @@ final class RenditionWriter {
         }
         durations[time] = duration
         frames += 1
-        end = max(end, encoderTimeBase.seconds(time + duration))
+        let shownUntil = encoderTimeBase.seconds(time + duration)
+        end = max(end, shownUntil)
         try encoder.send(held)
+        for writer in smaller { try writer.take(held, timeBase: encoderTimeBase) }
+        try stills?.take(held, from: encoderTimeBase.seconds(time), to: shownUntil)
         heldTime = nil
         try drainEncoder()
     }

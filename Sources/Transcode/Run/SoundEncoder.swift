@@ -15,6 +15,7 @@ final class SoundEncoder {
     private let frame: Frame
     private let filtered: Frame
     private let packet: Packet
+    private let meter: LoudnessMeter
     private var graph: FilterGraph?
     private var graphShape: SoundShape?
     /// Where the next frame should begin, in samples of the source; for frames without a time.
@@ -28,7 +29,7 @@ final class SoundEncoder {
     private init(
         encoder: consuming Encoder, decoder: consuming Decoder, plan: TranscodePlan.Sound, codec: String?,
         timeBase: Rational, origin: Double,
-        frame: consuming Frame, filtered: consuming Frame, packet: consuming Packet
+        frame: consuming Frame, filtered: consuming Frame, packet: consuming Packet, meter: LoudnessMeter
     ) {
         self.encoder = encoder
         self.decoder = decoder
@@ -39,6 +40,7 @@ final class SoundEncoder {
         self.frame = frame
         self.filtered = filtered
         self.packet = packet
+        self.meter = meter
     }
 
     static func open(_ demuxer: borrowing Demuxer, plan: TranscodePlan.Sound, origin: Double) throws(Failure)
@@ -50,8 +52,12 @@ final class SoundEncoder {
             decoder: try Decoder.open(demuxer, stream: plan.stream, threads: 1, pixelCountMax: 1), plan: plan,
             codec: stream.codec, timeBase: stream.timeBase, origin: origin, frame: try Frame.allocate(),
             filtered: try Frame.allocate(),
-            packet: try Packet.allocate())
+            packet: try Packet.allocate(), meter: try LoudnessMeter())
     }
+
+    /// Seconds of the output.
+    var end: Double { Double(written) / Double(plan.sampleRate) }
+    private(set) var loudness: TranscodeReport.Loudness?
 
     /// - Parameter write: gets every finished packet, in the encoder's time base.
     func take(_ source: borrowing Packet, write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
@@ -82,6 +88,7 @@ final class SoundEncoder {
         try finishGraph(write, padsLast: false)
         try encoder.finish()
         try drainEncoder(write)
+        loudness = try meter.finish()
     }
 
     private func drainDecoder(_ write: (borrowing Packet) throws(Failure) -> Void) throws(Failure) {
@@ -137,6 +144,7 @@ final class SoundEncoder {
             // What follows a change of format may overlap by the filters' own delay.
             filtered.pts = max(filtered.pts ?? written, written)
             written = (filtered.pts ?? written) + Int64(filtered.samples)
+            try meter.take(filtered)
             try encoder.send(filtered)
             try drainEncoder(write)
         }

@@ -2,7 +2,7 @@ import FFmpeg
 import Glibc
 public import Vocabulary
 
-/// Makes a video's renditions and poster from one decode.
+/// Makes a video's renditions and stills from one decode.
 public enum Transcode {
     /// - Parameters:
     ///   - input: a readable, seekable descriptor of a regular file; its position is neither used nor moved.
@@ -23,15 +23,8 @@ public enum Transcode {
             return TranscodeReport(outcome: .reject, segments: 0, warnings: survey.warnings, reason: reason)
         }
         try DecodeBudget.admit(video, limits: limits)
-        let plan = TranscodePlan(survey, video, settings: settings)
-        let making = Making(input: input, settings: settings, limits: limits, sink: sink)
-        switch plan.work {
-        case .copy(let name): return try making.copy(name, survey, video, plan)
-        case .encode(let encode): return try making.encode(encode, survey, video, plan, opened: [:])
-        case .nothing:
-            try making.poster(video, plan)
-            return TranscodeReport(outcome: .encoded, duration: survey.duration, segments: 0, warnings: survey.warnings)
-        }
+        let making = Making(input: input, settings: settings, limits: limits, outputs: OutputFiles(sink))
+        return try making.run(survey, video)
     }
 }
 
@@ -40,68 +33,71 @@ private struct Making {
     let input: Int32
     let settings: TranscodeSettings
     let limits: MediaLimits
-    let sink: any OutputSink
+    let outputs: OutputFiles
 
-    func copy(_ name: OutputName, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan) throws(Failure)
-        -> TranscodeReport
-    {
-        let descriptor = try sink.open(name)
-        guard try isCopied(to: descriptor, survey, video, plan) else {
-            // The container promised more than the samples keep. The encoder mends what can be mended. What is cut here is a draft: the
-            // parent makes it durable once it is sealed.
-            guard ftruncate(descriptor, 0) == 0 else {
-                throw Failure(
-                    .ioError, "The output could not be written; check the disk.", detail: "ftruncate: \(errno)")
+    /// - Throws: what the second attempt came to.
+    func run(_ survey: Survey, _ video: VideoFacts) throws(Failure) -> TranscodeReport {
+        let plan = TranscodePlan(survey, video, settings: settings)
+        do {
+            switch plan.work {
+            case .copy(let name):
+                if let report = try copy(name, survey, video, plan) { return report }
+            case .encode(let encode): return try self.encode(encode, survey, video, plan, isSafest: false)
+            case .nothing:
+                return TranscodeReport(
+                    outcome: .encoded, duration: survey.duration, segments: 0, previewColor: try stills(video, plan),
+                    warnings: survey.warnings)
             }
-            var survey = survey
-            survey.isDamaged = true
-            let plan = TranscodePlan(survey, video, settings: settings)
-            guard case .encode(let encode) = plan.work else { preconditionFailure("a damaged source is never copied") }
-            return try self.encode(encode, survey, video, plan, opened: [name: descriptor])
+        } catch {
+            guard Self.isWorthAnotherTry(error), outputs.areAllDrafts, case .encode = plan.work else { throw error }
         }
-        try sink.seal(
-            name, role: .rendition, contentType: "video/mp4", width: video.width, height: video.height,
-            duration: survey.duration)
-        try poster(video, plan)
+        try outputs.startOver()
+        var survey = survey
+        // The container of a copy promised more than its samples keep; the encoder mends what can be mended.
+        if case .copy = plan.work { survey.isDamaged = true }
+        let safest = TranscodePlan(survey, video, settings: settings, isSafest: true)
+        guard case .encode(let encode) = safest.work else { preconditionFailure("the safest path always encodes") }
+        return try self.encode(encode, survey, video, safest, isSafest: true)
+    }
+
+    /// The libraries refused something, or what came out is not what was meant. Everything else would happen again.
+    private static func isWorthAnotherTry(_ failure: Failure) -> Bool {
+        failure.code == .outputInvalid || failure.code == .internalError || failure.code == .corrupt
+    }
+
+    /// - Returns: nil when the samples do not bear out what the container says.
+    private func copy(_ name: OutputName, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan)
+        throws(Failure) -> TranscodeReport?
+    {
+        let demuxer = try Demuxer.open(input)
+        let descriptor = try outputs.open(name)
+        do {
+            guard try Remux.run(demuxer, survey, video, plan: plan, into: descriptor, limits: limits, outputs: outputs)
+            else { return nil }
+        } catch {
+            guard Self.isWorthAnotherTry(error) else { throw error }
+            return nil
+        }
+        try outputs.seal(name, width: video.width, height: video.height, duration: survey.duration)
         return TranscodeReport(
             outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration,
-            frames: video.frames,
-            warnings: survey.warnings)
+            frames: video.frames, previewColor: try stills(video, plan), warnings: survey.warnings)
     }
 
-    private func isCopied(
-        to descriptor: Int32, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan
-    ) throws(Failure) -> Bool {
-        let demuxer = try Demuxer.open(input)
-        do {
-            return try Remux.run(demuxer, survey, video, plan: plan, into: descriptor, limits: limits, sink: sink)
-        } catch {
-            switch error.code {
-            case .outputInvalid, .corrupt, .internalError: return false
-            default: throw error
-            }
-        }
-    }
-
-    func encode(
-        _ encode: TranscodePlan.Encode, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan,
-        opened: [OutputName: Int32]
+    private func encode(
+        _ encode: TranscodePlan.Encode, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan, isSafest: Bool
     ) throws(Failure) -> TranscodeReport {
         let demuxer = try Demuxer.open(input)
+        let threads =
+            isSafest
+            ? .single : ThreadPlan(requested: settings.threads, cores: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         let run = try EncodeRun.open(
-            demuxer, survey, video, plan: plan, encode: encode, settings, limits, sink: sink, opened: opened)
+            demuxer, survey, video, plan: plan, encode: encode, settings, threads: threads, limits, outputs: outputs)
         return try run.run(demuxer)
     }
 
-    func poster(_ video: VideoFacts, _ plan: TranscodePlan) throws(Failure) {
-        guard let size = plan.posterSize else { return }
-        let demuxer = try Demuxer.open(input)
-        let frame = try Frame.allocate()
-        guard try StillSearch.best(input, demuxer, video: video, limits: limits, into: frame) else { return }
-        _ = try StillRenderer.write(
-            frame, of: video, longSide: size, quality: EncodeRun.posterQuality, threads: settings.threads,
-            name: .poster,
-            role: .poster, sink: sink)
+    private func stills(_ video: VideoFacts, _ plan: TranscodePlan) throws(Failure) -> String? {
+        try KeyframePass.make(input, video, plan: plan, limits: limits, outputs: outputs)
     }
 }
 

@@ -1,3 +1,4 @@
+import Backend
 import Files
 import Foundation
 import Vocabulary
@@ -15,6 +16,8 @@ struct Configuration: Sendable, Equatable {
     var inboxes: [String] = []
     /// Seconds for which a file in an inbox has to stay the same; nil for the default.
     var inboxQuiet: Int?
+    /// Where the backend keeps blobs; nil for its own folder.
+    var store: S3Settings?
 
     /// The keys of the file; the same words as the variables.
     private struct Settings: Decodable {
@@ -22,8 +25,14 @@ struct Configuration: Sendable, Equatable {
         var tokenFile: String?
         var inboxes: [String]?
         var inboxQuiet: Int?
+        var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
             case home, server, token, inboxes
+            case endpoint = "s3_endpoint"
+            case bucket = "s3_bucket"
+            case region = "s3_region"
+            case accessKey = "s3_access_key"
+            case secretKey = "s3_secret_key"
             case inboxQuiet = "inbox_quiet"
             case tokenFile = "token_file"
         }
@@ -44,7 +53,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -58,6 +67,13 @@ struct Configuration: Sendable, Equatable {
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
         inboxes = variable("RUSHES_INBOX")?.split(separator: ":").map(String.init) ?? settings.inboxes ?? []
         inboxQuiet = try Self.quiet(variable("RUSHES_INBOX_QUIET"), settings.inboxQuiet)
+        if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
+            store = try S3Settings(
+                endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",
+                region: variable("RUSHES_S3_REGION") ?? settings.region,
+                accessKey: variable("RUSHES_S3_ACCESS_KEY") ?? settings.accessKey ?? "",
+                secretKey: variable("RUSHES_S3_SECRET_KEY") ?? settings.secretKey ?? "")
+        }
     }
 
     private static func quiet(_ text: String?, _ setting: Int?) throws(Failure) -> Int? {

@@ -4,11 +4,11 @@ import Vocabulary
 /// Items as a person names them: by their ids, or by a beginning that only one has.
 enum ItemNames {
     /// - Parameter all: every item's id.
-    /// - Throws: the code when none begins so, `usage` when several do.
-    static func item(_ text: String, among all: [ItemID], unknown: FailureCode = .notFound) throws(Failure) -> ItemID {
+    /// - Throws: `not-found` when none begins so, `usage` when several do.
+    static func item(_ text: String, among all: [ItemID]) throws(Failure) -> ItemID {
         let matching = all.filter { $0.rawValue.hasPrefix(text) }
         guard !text.isEmpty, let first = matching.first else {
-            throw Failure(unknown, "There is no item “\(text)”: rushes status lists them.")
+            throw Failure(.notFound, "There is no item “\(text)”: rushes status lists them.")
         }
         if let exact = matching.first(where: { $0.rawValue == text }) { return exact }
         guard matching.count == 1 else {

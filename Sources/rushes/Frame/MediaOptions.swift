@@ -27,6 +27,8 @@ enum OutputPath {
         guard try Files.facts(folder)?.kind == .folder else {
             throw Failure(.sourceMissing, "The folder “\(folder)” does not exist: make it first.", detail: path)
         }
+        // Of a run that was killed. What cannot be removed is in nobody's way.
+        try? Draft.removeAbandoned(for: path)
         guard let old = try Files.facts(path) else { return }
         guard old.kind == .regular else {
             throw Failure(.usage, "“\(path)” is not a file and is not replaced: give another name.")

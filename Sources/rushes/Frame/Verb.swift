@@ -47,6 +47,8 @@ struct Verb: Sendable {
 // Options that several verbs share.
 extension Verb.Option {
     static let json = Verb.Option("--json", nil, "print JSON for programs instead of text for people")
+    static let server = Verb.Option(
+        "--server", "URL", "another backend: unix:PATH, http://… or https://… (default: an own one)")
     static let memory = Verb.Option(
         "--memory", "BYTES", "the most that decoding may take, with K, M or G (default 4G)")
 }

@@ -25,7 +25,8 @@ struct House: Sendable {
         if let named = server ?? configuration.server {
             address = try self.address(named)
         } else {
-            let backend = EmbeddedBackend(folder: configuration.backendFolder, media: media)
+            let backend = EmbeddedBackend(
+                folder: configuration.backendFolder, store: configuration.store, media: media)
             if startsBackend { try await backend.start() }
             embedded = backend
             address = .socket(path: backend.socket)
@@ -33,6 +34,7 @@ struct House: Sendable {
         var settings = IngestSettings(home: configuration.home, server: address, media: .running(media)) {
             () throws(Failure) -> String? in try configuration.currentToken()
         }
+        if embedded != nil { settings.serverName = IngestSettings.ownServerName }
         settings.patience = patience
         settings.inboxes = inboxes
         do throws(Failure) {
@@ -96,10 +98,10 @@ private actor EmbeddedBackend {
     private var standby: Task<Void, Never>?
     private static let standbyInterval = Duration.milliseconds(300)
 
-    init(folder: String, media: MediaJobs) {
+    init(folder: String, store: S3Settings?, media: MediaJobs) {
         socket = Configuration.socket(of: folder)
         settings = BackendSettings(
-            dataFolder: folder, listen: .unix(path: socket), media: media, log: { Output.say($0) })
+            dataFolder: folder, listen: .unix(path: socket), store: store, media: media, log: { Output.say($0) })
     }
 
     func start() async throws(Failure) {

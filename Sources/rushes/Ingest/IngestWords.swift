@@ -53,6 +53,7 @@ enum IngestWords {
             case .refusedBefore(let reason):
                 lines.append("\(pick.path): refused before (\(reason.code)): \(reason.message)")
             }
+            if pick.staysBehind { lines.append("\(pick.path): stays where it is, \(why(pick.outcome))") }
         }
         for ignored in report.ignored {
             if case .systemFile = ignored.reason { continue }
@@ -69,12 +70,23 @@ enum IngestWords {
         return lines
     }
 
+    /// Why `--move` does not move.
+    private static func why(_ outcome: EnrolReport.Outcome) -> String {
+        switch outcome {
+        case .alreadyThere: "the backend has the same bytes already; rushes verify says when it may go"
+        case .refusedBefore: "the same bytes were not taken before either"
+        case .new, .joined, .again: "since it was picked to be copied; rushes verify says when it may go"
+        }
+    }
+
     static func summary(_ items: [ItemStatus], _ report: EnrolReport) -> String {
         let counts = ItemState.allCases.compactMap { state in
             let count = items.count { $0.state == state }
             return count > 0 ? "\(count) \(state.rawValue)" : nil
         }
-        return counts.isEmpty ? "no items" : counts.joined(separator: ", ")
+        let staying = report.picks.count { $0.staysBehind }
+        let rest = staying > 0 ? "; \(staying) not moved, as said above" : ""
+        return (counts.isEmpty ? "no items" : counts.joined(separator: ", ")) + rest
     }
 
     /// Bytes for people, in powers of 1000: `1.2 GB`.

@@ -17,12 +17,13 @@ extension Verb {
         let backend = arguments[.data] ?? configuration.backendFolder
         var findings: [Finding] = []
         var sides: [String] = []
-        if try Files.facts(configuration.home + "/catalog.db") != nil {
+        if try Home.isInUse(configuration.home) {
             findings += try await BoxCheck.run(home: configuration.home)
             sides.append("the box in \(configuration.home)")
         }
-        if try Files.facts(backend) != nil {
-            findings += try await BackendCheck.run(dataFolder: backend)
+        if let facts = try Files.facts(backend) {
+            guard facts.kind == .folder else { throw Failure(.readOnly, "“\(backend)” is not a folder.") }
+            findings += try await BackendCheck.run(dataFolder: backend, store: configuration.store)
             sides.append("the backend in \(backend)")
         } else if arguments[.data] != nil {
             throw Failure(.sourceMissing, "The folder “\(backend)” does not exist.")

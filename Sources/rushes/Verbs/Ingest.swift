@@ -15,8 +15,6 @@ extension Verb {
     private static let prepare = Option(
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
     private static let uploadNow = Option("--upload-now", nil, "do not wait for better conditions")
-    private static let server = Option(
-        "--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
     private static let noWait = Option("--no-wait", nil, "end once everything is uploaded; the backend goes on alone")
 
     static let ingest = Verb(
@@ -27,7 +25,7 @@ extension Verb {
             copied into staging first and leave it when the backend has the same bytes. Start the
             same command again after any interruption: it goes on where it was.
             """,
-        options: [shoot, title, caption, place, move, prepare, uploadNow, server, noWait, .json, .memory]
+        options: [shoot, title, caption, place, move, prepare, uploadNow, .server, noWait, .json, .memory]
     ) { arguments async throws(Failure) in
         guard let mode = PrepareMode(rawValue: arguments[prepare] ?? PrepareMode.auto.rawValue) else {
             throw Failure(.usage, "--prepare takes auto, original, 1080p or both.")
@@ -38,7 +36,7 @@ extension Verb {
             prepare: mode)
         let configuration = try Configuration.current()
         let media = MediaJobs(try arguments.mediaSettings())
-        let house = try await House.open(configuration, server: arguments[server], media: media)
+        let house = try await House.open(configuration, server: arguments[.server], media: media)
         do throws(Failure) {
             let code = try await takeIn(
                 request, house, waits: !arguments.has(noWait), asJSON: arguments.has(.json))

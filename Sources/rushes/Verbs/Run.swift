@@ -4,9 +4,6 @@ import MediaJobs
 import Vocabulary
 
 extension Verb {
-    private static let server = Option(
-        "--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
-
     static let run = Verb(
         "run", summary: "work the queue and watch the inboxes until stopped",
         details: """
@@ -16,13 +13,13 @@ extension Verb {
             nobody writes to it. A second run looks on, and takes over when the first one ends.
             It ends on SIGTERM.
             """,
-        options: [server, .memory]
+        options: [.server, .memory]
     ) { arguments async throws(Failure) in
         let configuration = try Configuration.current()
         let inboxes = try inboxes(configuration)
         let media = MediaJobs(try arguments.mediaSettings())
         let house = try await House.open(
-            configuration, server: arguments[server], media: media, patience: nil, inboxes: inboxes)
+            configuration, server: arguments[.server], media: media, patience: nil, inboxes: inboxes)
         let display = IngestDisplay(isTerminal: Output.isTerminal)
         Output.say("working the queue\(watched(inboxes)); SIGTERM or ctrl-c ends it.")
         do throws(Failure) {

@@ -7,9 +7,11 @@ extension Verb {
     static let serve = Verb(
         "serve", summary: "be the backend: take uploads, process them, answer",
         details: """
-            Everything is kept in one folder, which one process serves at a time. Without
-            --listen it answers on a Unix socket in that folder, to this user only; over TCP
-            each request needs a token. TLS is for a proxy in front. It ends on SIGTERM.
+            Everything is kept in one folder, which one process serves at a time; with
+            RUSHES_S3_ENDPOINT, _BUCKET, _REGION, _ACCESS_KEY and _SECRET_KEY the files lie in
+            that store, and clients send them straight to it. Without --listen it answers on a
+            Unix socket in that folder, to this user only; over TCP each request needs a token
+            (rushes token create). TLS is for a proxy in front. It ends on SIGTERM.
             """,
         options: [.listen, .data, .memory]
     ) { arguments async throws(Failure) in
@@ -20,7 +22,9 @@ extension Verb {
         }
         let media = MediaJobs(try arguments.mediaSettings())
         let backend = try await Backend.start(
-            BackendSettings(dataFolder: folder, listen: address, media: media, log: { Output.say($0) }))
+            BackendSettings(
+                dataFolder: folder, listen: address, store: configuration.store, media: media,
+                log: { Output.say($0) }))
         Output.say("serving \(folder) at \(backend.address)")
         while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
         await backend.stop()

@@ -19,7 +19,7 @@ extension Verb {
         What was made of them goes too, and the copy in staging where its source is still there,
         unchanged. Files that were moved here stay in staging, until retry or discard. A backend
         that is away gets to know as soon as it is back. Give the --server that the items went to.
-        """, options: [server])
+        """, options: [.server])
     static let retry = steering(
         .retry, "start failed, missing or cancelled items again",
         "They begin with the next rushes run or ingest, or at once where one is at work.")
@@ -32,8 +32,6 @@ extension Verb {
 
     private static let everything = Option("--all", nil, "every item for which it does something")
     private static let yes = Option("--yes", nil, "do not ask")
-    private static let server = Option(
-        "--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
 
     private static func steering(
         _ verb: SteeringVerb, _ summary: String, _ details: String, options: [Option] = []
@@ -49,12 +47,18 @@ extension Verb {
             let configuration = try Configuration.current()
             guard let view = try await BoxView.open(home: configuration.home),
                 let steering = try await BoxSteering.open(home: configuration.home)
-            else { throw Failure(.usage, "Nothing has been taken yet: there are no items.") }
+            else {
+                guard arguments.has(everything) else {
+                    throw Failure(.notFound, "Nothing has been taken yet: there are no items.")
+                }
+                Output.say("there is nothing to \(verb.rawValue).")
+                return .done
+            }
             var ids: [ItemID]?
             if !arguments.has(everything) {
                 let all = try await view.items().map(\.item)
                 ids = try arguments.operands.map { name throws(Failure) in
-                    try ItemNames.item(name, among: all, unknown: .usage)
+                    try ItemNames.item(name, among: all)
                 }.uniqued()
             }
             if verb == .discard, !arguments.has(yes) {
@@ -102,7 +106,7 @@ extension Verb {
         if !left.isEmpty {
             let media = MediaJobs(try arguments.mediaSettings())
             let house = try await House.open(
-                configuration, server: arguments[server], media: media, patience: patience,
+                configuration, server: arguments[.server], media: media, patience: patience,
                 startsBackend: try await steering.concernsBackend(left))
             do throws(Failure) {
                 try await house.box.carryOutCancelling(left)

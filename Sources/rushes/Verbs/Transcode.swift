@@ -1,8 +1,13 @@
+import Foundation
 import MediaJobs
 import Vocabulary
 
 extension Verb {
     private static let poster = Option("--poster", "F.jpg", "also write a still of the video")
+    private static let storyboard = Option(
+        "--storyboard", "F.jpg",
+        "also write small pictures of all its parts, with F.vtt as their index")
+    private static let ladder = Option("--ladder", nil, "also write OUT-720p.mp4 and OUT-480p.mp4")
     private static let preset = Option("--preset", "P", "x264's preset, from ultrafast to veryslow (default veryfast)")
     private static let crf = Option("--crf", "N", "x264's constant rate factor, 0 to 51, less is better (default 21)")
 
@@ -18,15 +23,14 @@ extension Verb {
             H.264 and AAC, upright, square pixels, standard dynamic range. A video that is so
             already is copied without loss. The outputs appear whole or not at all.
             """,
-        options: [poster, preset, crf, .json, .memory]
+        options: [poster, storyboard, ladder, preset, crf, .json, .memory]
     ) { arguments async throws(Failure) in
         let (source, target) = (arguments.operands[0], arguments.operands[1])
-        var wanted = TranscodeSettings(outputs: [.rendition1080])
-        var paths: [OutputName: String] = [.rendition1080: target]
-        if let poster = arguments[poster] {
-            guard poster != target else { throw Failure(.usage, "The poster and the video need different names.") }
-            wanted.outputs.append(.poster)
-            paths[.poster] = poster
+        let paths = try outputs(arguments, target)
+        // The rendition first: it is the one that the report speaks of.
+        var wanted = TranscodeSettings(outputs: outputOrder.filter { paths[$0] != nil })
+        if let storyboard = paths[.storyboard] {
+            wanted.storyboardLink = reference(toFileNamed: name(of: storyboard))
         }
         if let preset = arguments[preset] {
             guard presets.contains(preset) else {
@@ -52,6 +56,46 @@ extension Verb {
         }
         if !arguments.has(.json) { Output.say("\(target): \(report.words)") }
         return .done
+    }
+
+    private static let outputOrder: [OutputName] = [
+        .rendition1080, .rendition720, .rendition480, .poster, .storyboard, .storyboardIndex,
+    ]
+
+    /// Where everything that was asked for goes.
+    private static func outputs(_ arguments: Arguments, _ target: String) throws(Failure) -> [OutputName: String] {
+        var paths: [OutputName: String] = [.rendition1080: target]
+        paths[.poster] = arguments[poster]
+        if let storyboard = arguments[storyboard] {
+            paths[.storyboard] = storyboard
+            paths[.storyboardIndex] = stem(storyboard) + ".vtt"
+        }
+        if arguments.has(ladder) {
+            paths[.rendition720] = stem(target) + "-720p.mp4"
+            paths[.rendition480] = stem(target) + "-480p.mp4"
+        }
+        guard Set(paths.values).count == paths.count else {
+            throw Failure(.usage, "Each output needs a name of its own.")
+        }
+        return paths
+    }
+
+    private static func name(of path: String) -> Substring {
+        path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...]
+    }
+
+    /// A file's name as a URL and a line of WebVTT may carry it (RFC 3986, 2.3).
+    static func reference(toFileNamed name: some StringProtocol) -> String {
+        let unreserved = CharacterSet(
+            charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+        return name.addingPercentEncoding(withAllowedCharacters: unreserved) ?? String(name)
+    }
+
+    /// A path without its file's ending.
+    private static func stem(_ path: String) -> String {
+        let name = name(of: path)
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return path }
+        return String(path.dropLast(name.distance(from: dot, to: name.endIndex)))
     }
 }
 

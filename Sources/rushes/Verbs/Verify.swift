@@ -5,9 +5,6 @@ import MediaJobs
 import Vocabulary
 
 extension Verb {
-    private static let server = Option(
-        "--server", "URL", "another backend: unix:PATH or https://… (default: an own one)")
-
     static let verify = Verb(
         "verify", operands: "PATH…", operandCount: 1...Int.max,
         summary: "say whether everything on a card is safe, so that it may be formatted",
@@ -16,19 +13,19 @@ extension Verb {
             it is asked again where it answers. Files that would be lost are named; what is no
             media does not count. Exit code 3 when anything would be lost.
             """,
-        options: [server, .json]
+        options: [.server, .json]
     ) { arguments async throws(Failure) in
         let configuration = try Configuration.current()
         let paths = arguments.operands.map { RawPath($0) }
         let report: VerifyReport
-        if try Files.facts(configuration.home + "/catalog.db") == nil {
+        if try !Home.isInUse(configuration.home) {
             report = try await look(paths, .ofNothing)
         } else {
             let media = MediaJobs(try arguments.mediaSettings())
             // A backend of our own that holds nothing needs no asking.
             let startsBackend = try Files.facts(configuration.backendFolder) != nil
             let house = try await House.open(
-                configuration, server: arguments[server], media: media, startsBackend: startsBackend)
+                configuration, server: arguments[.server], media: media, startsBackend: startsBackend)
             do throws(Failure) {
                 report = try await look(paths, house.box.verification)
                 await house.close()

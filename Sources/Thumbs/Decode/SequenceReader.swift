@@ -1,0 +1,72 @@
+import FFmpeg
+import Vocabulary
+
+/// All pictures of a GIF, an animated PNG, or the film track of a HEIF or AVIF sequence, by FFmpeg.
+final class SequenceReader: AnimationSource {
+    /// Packets of other tracks, or without a picture, in a row.
+    private static let packetCountMax = 4096
+    /// Seconds for a picture that says nothing of its length, as browsers show it.
+    private static let durationDefault = 0.1
+
+    private let demuxer: Demuxer
+    private let decoder: Decoder
+    private let stream: StreamDescription
+    private let packet: Packet
+    private let frame: Frame
+    private var hasFinished = false
+    /// The picture before the one that was read last: its end is the other's beginning.
+    private var held: (image: RGBAImage, time: Int64?, duration: Int64)?
+
+    init(_ input: Int32, limits: MediaLimits) throws(Failure) {
+        // What repeats a sequence stands in its edit list; one turn is shown.
+        demuxer = try Demuxer.open(input, usesEdits: false)
+        guard let found = demuxer.streams.first(where: { $0.kind == .video }) else {
+            throw .corrupt("no picture track")
+        }
+        stream = found
+        decoder = try Decoder.open(demuxer, stream: found.index, threads: 1, pixelCountMax: limits.pixelCountMax)
+        packet = try Packet.allocate()
+        frame = try Frame.allocate()
+    }
+
+    /// - Returns: nil at the end.
+    func next() throws(Failure) -> AnimationPicture? {
+        while true {
+            let read = try readFrame()
+            let before = held
+            held = read
+            if let before { return picture(before, until: read?.time) }
+            if read == nil { return nil }
+        }
+    }
+
+    private func picture(_ shown: (image: RGBAImage, time: Int64?, duration: Int64), until end: Int64?)
+        -> AnimationPicture
+    {
+        var ticks = shown.duration
+        if let end, let time = shown.time, end > time { ticks = end - time }
+        let seconds = ticks > 0 ? stream.timeBase.seconds(ticks) : Self.durationDefault
+        return AnimationPicture(image: shown.image, duration: seconds)
+    }
+
+    private func readFrame() throws(Failure) -> (image: RGBAImage, time: Int64?, duration: Int64)? {
+        for _ in 0..<Self.packetCountMax {
+            switch try decoder.receive(into: frame) {
+            case .frame:
+                let image = try PictureDecoder.image(of: frame, matrix: stream.color.matrix)
+                return (image, frame.bestTimestamp, frame.duration)
+            case .end: return nil
+            case .damaged: continue
+            case .needsInput:
+                if !hasFinished, try demuxer.readWhatCanBeRead(into: packet) {
+                    if packet.stream == stream.index { _ = try decoder.send(packet) }
+                    packet.unreference()
+                } else {
+                    hasFinished = true
+                    try decoder.finish()
+                }
+            }
+        }
+        throw .corrupt("no picture in \(Self.packetCountMax) packets")
+    }
+}

@@ -1,0 +1,37 @@
+import CWebP
+import FFmpeg
+import Vocabulary
+
+/// All pictures of an animated WebP, each on its canvas, by libwebpdemux.
+final class WebPAnimation: AnimationSource {
+    /// Browsers show a picture of no length for this long, in milliseconds.
+    private static let durationDefault: Int32 = 100
+
+    private let bytes: ByteView
+    private let decoder: OpaquePointer
+    private let size: PixelSize
+    /// Milliseconds.
+    private var shownUntil: Int32 = 0
+
+    init(_ bytes: ByteView, size: PixelSize) throws(Failure) {
+        self.bytes = bytes
+        self.size = size
+        decoder = try WebPFile.animation(bytes, size: size)
+    }
+    deinit { WebPAnimDecoderDelete(decoder) }
+
+    /// - Returns: nil at the end.
+    func next() throws(Failure) -> AnimationPicture? {
+        guard WebPAnimDecoderHasMoreFrames(decoder) != 0 else { return nil }
+        var canvas: UnsafeMutablePointer<UInt8>?
+        // Of a frame, libwebp says when it ends.
+        var end: Int32 = 0
+        guard WebPAnimDecoderGetNext(decoder, &canvas, &end) != 0, let canvas else { throw .corrupt("no frame") }
+        let pixels = [UInt8](UnsafeBufferPointer(start: canvas, count: size.width * size.height * 4))
+        let milliseconds = end > shownUntil ? end - shownUntil : Self.durationDefault
+        shownUntil = max(end, shownUntil)
+        return AnimationPicture(
+            image: RGBAImage(width: size.width, height: size.height, pixels: pixels, hasAlpha: true),
+            duration: Double(milliseconds) / 1000)
+    }
+}

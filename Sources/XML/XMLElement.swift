@@ -1,0 +1,23 @@
+/// One element of a small document: its text, and the elements in it. Attributes and namespaces are left out; the answers of stores need none.
+public struct XMLElement: Sendable, Hashable {
+    public var name: String
+    /// Without the text of the elements in it.
+    public var text = ""
+    public var children: [XMLElement] = []
+
+    public init(name: String) { self.name = name }
+
+    public subscript(name: String) -> XMLElement? { children.first { $0.name == name } }
+    public func all(_ name: String) -> [XMLElement] { children.filter { $0.name == name } }
+    /// The text of the child of this name.
+    public func text(_ name: String) -> String? { self[name]?.text }
+}
+
+/// What a document may cost.
+public struct XMLBounds: Sendable, Hashable {
+    /// Bytes of the document.
+    public var bytesMax = 4 << 20
+    public var depthMax = 16
+    public var elementsMax = 50_000
+    public init() {}
+}

@@ -1,0 +1,66 @@
+import FFmpeg
+import Foundation
+import Testing
+import Thumbs
+import Vocabulary
+
+@testable import Transcode
+
+@Suite struct AnimationTests {
+    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../fixtures/animations").standardizedFileURL
+    static let fixtures = ["gif", "png", "webp", "avif"].map { folder.appending(path: "moving.\($0)").path }
+    /// Real ones, where the corpus is at hand.
+    static let corpus = {
+        let shared = ProcessInfo.processInfo.environment["RUSHES_SHARED"] ?? "../shared"
+        let paths = ["gif", "webp", "avif"].map { "\(shared)/media/animated.\($0)" }
+        let present = paths.filter { FileManager.default.fileExists(atPath: $0) }
+        if present.isEmpty { print("ANIMATIONS OF THE CORPUS SKIPPED: set RUSHES_SHARED to the folder that has it") }
+        return present
+    }()
+
+    private func format(_ descriptor: Int32) throws -> MediaFormat {
+        try #require(MediaFormat.sniff(SourceBytes(descriptor).read(at: 0, count: MediaFormat.headLength)))
+    }
+    private func transcode(_ path: String, _ sink: MemorySink) throws -> (ProbeReport, TranscodeReport) {
+        let file = try TemporaryFile(Array(Data(contentsOf: URL(fileURLWithPath: path))))
+        return try file.use { input in
+            let format = try format(input), limits = MediaLimits()
+            let probe = try PhotoProbe.probe(input, format: format, file: path, limits: limits)
+            let animation = try #require(try Animation.open(input, format: format, limits: limits))
+            let settings = TranscodeSettings(outputs: [.rendition1080, .poster], preset: "ultrafast")
+            let report = try Transcode.run(
+                animation: animation.source, header: animation.header, settings: settings, limits: limits, sink: sink)
+            return (probe, report)
+        }
+    }
+
+    @Test(arguments: fixtures + corpus)
+    func anAnimationBecomesASilentVideoOfItsFramesAndLength(_ path: String) throws {
+        let sink = MemorySink()
+        let (probe, report) = try transcode(path, sink)
+        let facts = try #require(probe.facts), seconds = try #require(facts.duration)
+        #expect(facts.kind == .animation && report.outcome == .encoded && report.warnings.isEmpty)
+        let read = try ReadVideo(sink.file(.rendition1080))
+        #expect(read.audio == nil && read.pictures.count == facts.frames)
+        #expect(abs(read.duration - seconds) <= 0.05 * seconds)
+        #expect(sink.sealed[.poster] != nil)
+    }
+
+    @Test func picturesStandAsLongAsTheirDelaysSay() throws {
+        let sink = MemorySink()
+        _ = try transcode(Self.fixtures[0], sink)
+        let times = try ReadVideo(sink.file(.rendition1080)).pictures.map(\.time)
+        // Of twelve pictures every fourth stands 0.2 s, the others 0.12 s.
+        for number in 0..<12 {
+            #expect(abs(times[number] - (0.12 * Double(number) + 0.08 * Double(number / 4))) < 0.002)
+        }
+    }
+
+    @Test func aPictureThatDoesNotMoveIsNoAnimation() throws {
+        let still = try #require(try? Data(contentsOf: Self.folder.appending(path: "../shoot/picture.png")))
+        let file = try TemporaryFile(Array(still))
+        let opened = try file.use { try Animation.open($0, format: .png, limits: MediaLimits()) }
+        #expect(opened == nil)
+    }
+}
