@@ -45,7 +45,7 @@ public final class HTTPServer: Sendable {
             address: socket.address, core: core, bounds: bounds, running: Running(daemon: daemon, socket: socket))
     }
 
-    /// Accepts nothing new, lets requests under way end within the drain time, then ends. May be called more than once.
+    /// Refuses new requests, lets those under way end within the drain time, then ends. May be called more than once.
     public func stop() async {
         guard let running = state.withLock({ $0.take() }) else { return }
         // In a task of its own: who stops is often cancelled already, and that must not cut the waiting short.
@@ -53,9 +53,8 @@ public final class HTTPServer: Sendable {
     }
 
     private func finish(_ running: Running) async {
-        let listening = MHD_quiesce_daemon(running.daemon)
-        // Nobody finds the socket any more. Its descriptor stays open until the daemon is gone: the library's threads take it out of their epoll
-        // sets when each gets to it, and end the whole process where it is closed by then.
+        // Nobody finds a Unix socket any more; who still connects by TCP is refused by `refuseNew`. The listening socket stays in the library's
+        // hands: MHD_quiesce_daemon (0.9.75) and the library's own threads both take it out of an epoll set, and the second ends the process.
         running.socket.removeFile()
         core.refuseNew()
         await wait(seconds: bounds.drainTimeout) { self.core.activeCount == 0 }
@@ -65,7 +64,6 @@ public final class HTTPServer: Sendable {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { @Sendable in
                 MHD_stop_daemon(running.daemon)
-                if listening >= 0 { close(listening) }
                 Unmanaged.passUnretained(core).release()
                 continuation.resume()
             }

@@ -57,13 +57,13 @@ import Vocabulary
 
     @Test func delaysGrowToTheirBoundAndDiffer() {
         var random = BoxRandom.seeded(7)
-        var ceiling = policy.firstDelay
+        var ceiling = policy.backoff.firstDelay
         for faults in 1...40 {
-            let delay = policy.delay(faults: faults, using: &random)
+            let delay = policy.backoff.delay(faults: faults, using: &random)
             #expect(delay <= ceiling && delay >= ceiling / 2)
-            ceiling = min(ceiling * 2, policy.delayMax)
+            ceiling = min(ceiling * 2, policy.backoff.delayMax)
         }
-        let two = (0..<2).map { _ in policy.delay(faults: 5, using: &random) }
+        let two = (0..<2).map { _ in policy.backoff.delay(faults: 5, using: &random) }
         #expect(two[0] != two[1])
     }
 

@@ -21,6 +21,7 @@ enum Programs {
     static let waits = ProcessInfo.processInfo.environment["RUSHES_SKIP_WAITING"] == nil
 
     struct Ended: Sendable {
+        /// What it ended with; of one that a signal ended, that signal's number below zero.
         var status: Int32
         /// The signal that ended it.
         var signal: Int32?
@@ -33,6 +34,15 @@ enum Programs {
     static func run(_ arguments: [String], _ environment: [String: String]) throws -> Ended {
         let started = try Started(arguments, environment)
         return started.wait()
+    }
+
+    /// Looks again and again, for 40 s at most, at what only another process can show.
+    static func wait(_ what: String, _ condition: () throws -> Bool) throws {
+        for _ in 0..<1600 {
+            if try condition() { return }
+            usleep(25_000)
+        }
+        throw Failure(.internalError, "It never came to this: \(what).")
     }
 
     /// A running `rushes`.
@@ -63,7 +73,8 @@ enum Programs {
             try? FileManager.default.removeItem(at: errors)
             let wasKilled = process.terminationReason == .uncaughtSignal
             return Ended(
-                status: wasKilled ? -1 : process.terminationStatus, signal: wasKilled ? process.terminationStatus : nil,
+                status: wasKilled ? -process.terminationStatus : process.terminationStatus,
+                signal: wasKilled ? process.terminationStatus : nil,
                 output: text, errors: said)
         }
 

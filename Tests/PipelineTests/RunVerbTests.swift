@@ -11,7 +11,7 @@ import Vocabulary
             let run = try house.start(["run"])
             let second = try house.start(["run"])
             try house.drop("exif-orientation-6.jpg")
-            try house.wait("the dropped photo is ready") { try house.states() == ["ready"] }
+            try Programs.wait("the dropped photo is ready") { try house.states() == ["ready"] }
             #expect(try Files.names(in: house.inbox) == [])
 
             let card = Programs.fixtures + "/picture.png"
@@ -23,7 +23,7 @@ import Vocabulary
             let ended = run.stop()
             #expect(ended.status == 0, "\(ended.errors)")
             try house.drop("conforming.mp4")
-            try house.wait("the second run has taken over") { try house.states() == ["ready", "ready", "ready"] }
+            try Programs.wait("the second run has taken over") { try house.states() == ["ready", "ready", "ready"] }
             let takenOver = second.stop()
             #expect(takenOver.status == 0)
             // Between the one's backend and the other's there is a moment without any: that is nothing to be told.
@@ -42,12 +42,12 @@ import Vocabulary
             let run = try house.start(["run"])
             // This one comes later and is taken: the first one was looked at as often.
             try house.drop("exif-orientation-6.jpg")
-            try house.wait("the other one is ready") { try house.states() == ["ready"] }
+            try Programs.wait("the other one is ready") { try house.states() == ["ready"] }
             #expect(try Files.facts(path) != nil)
             try writer.seekToEnd()
             try writer.write(contentsOf: Data(bytes.dropFirst(1000)))
             try writer.close()
-            try house.wait("the finished one is ready") { try house.states() == ["ready", "ready"] }
+            try Programs.wait("the finished one is ready") { try house.states() == ["ready", "ready"] }
             #expect(run.stop().status == 0)
             try house.end()
         }
@@ -61,12 +61,12 @@ import Vocabulary
             try FileManager.default.copyItem(
                 atPath: Programs.fixtures + "/picture.png", toPath: away + "/picture.png")
             let run = try house.start(["run"])
-            try house.wait("it says what it waits for") { run.said.contains("waits:") }
-            try house.wait("something else is done meanwhile") {
+            try Programs.wait("it says what it waits for") { run.said.contains("waits:") }
+            try Programs.wait("something else is done meanwhile") {
                 try house.start(["ingest", Programs.fixtures + "/exif-orientation-6.jpg"]).wait().status == 0
             }
             try FileManager.default.moveItem(atPath: away, toPath: house.inbox)
-            try house.wait("the inbox is back") { try house.states() == ["ready", "ready"] }
+            try Programs.wait("the inbox is back") { try house.states() == ["ready", "ready"] }
             let ended = run.stop()
             #expect(ended.status == 0)
             #expect(ended.errors.components(separatedBy: "waits:").count == 2, "\(ended.errors)")
@@ -99,14 +99,6 @@ final class InboxHouse: Sendable {
 
     func states() throws -> [String] {
         try StatusLine.read(try Programs.run(["status", "--json"], environment).output).map(\.state)
-    }
-
-    func wait(_ what: String, _ condition: () throws -> Bool) throws {
-        for _ in 0..<800 {
-            if try condition() { return }
-            usleep(50_000)
-        }
-        throw Failure(.internalError, "It never came to this: \(what).")
     }
 
     func end() throws {

@@ -10,7 +10,7 @@ import Vocabulary
         try await onThread {
             let shoot = try Shoot()
             let ingest = try shoot.ingest(["--move", "--prepare", "both"])
-            try shoot.wait("the box's media process works") { try shoot.state() == "preparing" && ingest.hasMedia }
+            try Programs.wait("the box's media process works") { try shoot.state() == "preparing" && ingest.hasMedia }
             try shoot.cancel()
             try shoot.expectNothingButTheOriginal(of: ingest)
             #expect(ingest.wait().status == 3)
@@ -25,12 +25,12 @@ import Vocabulary
             let shoot = try Shoot()
             if beforeTheFirstAnswer { shoot.server.freeze() }
             let ingest = try shoot.ingest(["--move", "--prepare", "original"])
-            try shoot.wait("uploading") { try shoot.state() == "uploading" }
+            try Programs.wait("uploading") { try shoot.state() == "uploading" }
             shoot.server.freeze()
             let cancel = try shoot.start(["cancel", "--all"])
-            try shoot.wait("the intent") { try shoot.line().intent == "cancelled" }
+            try Programs.wait("the intent") { try shoot.line().intent == "cancelled" }
             // As long as the backend does not answer, the item says what it waits for.
-            try shoot.wait("the reason") { try shoot.line().waiting?.contains("backend") == true }
+            try Programs.wait("the reason") { try shoot.line().waiting?.contains("backend") == true }
             shoot.server.thaw()
             #expect(cancel.wait().status == 0)
             try shoot.expectNothingButTheOriginal(of: ingest)
@@ -43,7 +43,7 @@ import Vocabulary
         try await onThread {
             let shoot = try Shoot(seconds: 4)
             let ingest = try shoot.ingest(["--move", "--prepare", "original"])
-            try shoot.wait("the backend's media process works") {
+            try Programs.wait("the backend's media process works") {
                 try shoot.state() == "processing" && shoot.server.hasMedia
             }
             try shoot.cancel()
@@ -63,7 +63,7 @@ import Vocabulary
         try await onThread {
             let shoot = try Shoot(seconds: 1)
             let ingest = try shoot.ingest(["--prepare", "original"])
-            try shoot.wait("uploading") { ["uploading", "processing"].contains(try shoot.state()) }
+            try Programs.wait("uploading") { ["uploading", "processing"].contains(try shoot.state()) }
             ingest.kill()
             try shoot.cancel()
             #expect(try shoot.staged() == [])
@@ -79,7 +79,7 @@ import Vocabulary
             let shoot = try Shoot(seconds: 1)
             shoot.server.freeze()
             let ingest = try shoot.ingest(["--prepare", "original"])
-            try shoot.wait("uploading") { try shoot.state() == "uploading" }
+            try Programs.wait("uploading") { try shoot.state() == "uploading" }
             #expect(try shoot.run(["pause", "--all"]).status == 0)
             #expect(ingest.wait().status == 3)
             shoot.server.thaw()
@@ -99,7 +99,7 @@ import Vocabulary
             let shoot = try Shoot(seconds: 1)
             shoot.server.freeze()
             let ingest = try shoot.ingest(["--move", "--prepare", "original"])
-            try shoot.wait("uploading") { try shoot.state() == "uploading" }
+            try Programs.wait("uploading") { try shoot.state() == "uploading" }
             #expect(try shoot.run(["discard", "--all"]).output == "")
             #expect(try shoot.staged().count == 1)
             shoot.server.thaw()
@@ -132,7 +132,7 @@ final class Shoot: Sendable {
         sha256 = try Files.sha256(of: .reading(clip))
         server = try Programs.Started(
             ["serve", "--listen", "unix:\(scratch.path)/s", "--data", scratch.path + "/backend"], environment)
-        try wait("the backend answers") { FileManager.default.fileExists(atPath: scratch.path + "/s") }
+        try Programs.wait("the backend answers") { FileManager.default.fileExists(atPath: scratch.path + "/s") }
     }
 
     deinit { server.kill() }
@@ -153,15 +153,6 @@ final class Shoot: Sendable {
     func run(_ arguments: [String]) throws -> Programs.Ended { try Programs.run(arguments, environment) }
     func ingest(_ options: [String]) throws -> Programs.Started {
         try start(["ingest", scratch.path + "/card", "--shoot", "steered"] + options)
-    }
-
-    /// Looks again and again, for a bounded time.
-    func wait(_ what: String, _ condition: () throws -> Bool) throws {
-        for _ in 0..<1200 {
-            if try condition() { return }
-            usleep(25_000)
-        }
-        throw Failure(.internalError, "It never came to this: \(what).")
     }
 
     struct Line: Decodable {
@@ -200,8 +191,8 @@ final class Shoot: Sendable {
         #expect(try Files.names(in: folder) == ["original"])
         #expect(try Files.sha256(of: .reading(folder + "/original")) == sha256)
         #expect(try Files.facts(clip) == nil)
-        try wait("no media process is left") { !ingest.hasMedia && !server.hasMedia }
-        try wait("the store is empty") { try storedFiles() == [] }
+        try Programs.wait("no media process is left") { !ingest.hasMedia && !server.hasMedia }
+        try Programs.wait("the store is empty") { try storedFiles() == [] }
         #expect(try backendItems() == "{\"items\":[]}")
     }
 

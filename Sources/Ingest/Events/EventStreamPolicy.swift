@@ -2,12 +2,10 @@ import Vocabulary
 
 /// When to open the event stream again. Pure.
 struct EventStreamPolicy: Sendable, Equatable {
-    /// Seconds after the first failure; doubles with each.
-    var firstDelay = 1.0
-    /// Seconds at most, and as long as a server may ask for at most.
-    var delayMax = 60.0
-    /// Seconds until a server that knows no streams is asked again; it may be a newer one by then.
-    var absentDelay = 300.0
+    /// Its longest is also as long as a server may ask for at most.
+    var backoff = Backoff(firstDelay: 1, delayMax: 60)
+    /// Until a server that knows no streams is asked again; it may be a newer one by then.
+    var absence = Backoff(firstDelay: 300, delayMax: 300)
     /// A stream that lasted so many seconds was none that keeps breaking off.
     var lastedMin = 60.0
     /// Events of one stream that cannot be understood before it is given up.
@@ -33,19 +31,13 @@ struct EventStreamPolicy: Sendable, Equatable {
         switch ending {
         case .closed(wasUseful: true):
             failures = 0
-            return jittered(firstDelay, using: &random)
+            return backoff.delay(faults: 1, using: &random)
         case .refused(404, _), .refused(405, _), .refused(406, _), .refused(501, _):
-            return jittered(absentDelay, using: &random)
-        case .refused(_, let retryAfter): least = min(delayMax, retryAfter ?? 0)
+            return absence.delay(faults: 1, using: &random)
+        case .refused(_, let retryAfter): least = min(backoff.delayMax, retryAfter ?? 0)
         case .closed(wasUseful: false), .nonsense: break
         }
         failures += 1
-        var ceiling = firstDelay
-        for _ in 1..<min(failures, 32) where ceiling < delayMax { ceiling *= 2 }
-        return max(least, jittered(min(ceiling, delayMax), using: &random))
-    }
-
-    private func jittered(_ seconds: Double, using random: inout some RandomNumberGenerator) -> Double {
-        Double.random(in: (seconds / 2)...seconds, using: &random)
+        return max(least, backoff.delay(faults: failures, using: &random))
     }
 }

@@ -66,7 +66,7 @@ public actor Box {
 
     private func work(until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void) async throws(Failure) {
         let presence = InboxPresence(settings.inboxes.folders)
-        let (pipeline, _) = pipeline(presence, events)
+        let pipeline = pipeline(presence, events)
         let feed = EventFeed(client: client, clock: settings.clock, random: settings.random)
         let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock, feed: feed)
         let inboxes = try await watchInboxes(presence, events)
@@ -103,9 +103,7 @@ public actor Box {
         BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
     }
 
-    func pipeline(_ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void) -> (
-        ItemPipeline, Weather
-    ) {
+    func pipeline(_ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void) -> ItemPipeline {
         let retries = RetryPolicy()
         let client = client
         let weather = Weather(
@@ -115,11 +113,10 @@ public actor Box {
             events(.waiting(reason))
             try? await catalog.waiting(reason)
         }
-        let pipeline = ItemPipeline(
+        return ItemPipeline(
             catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
             board: TransferBoard(clock: settings.clock, events: events), presence: presence, settings: settings,
             retries: retries)
-        return (pipeline, weather)
     }
 
     // MARK: Looking

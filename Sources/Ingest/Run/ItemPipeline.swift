@@ -89,7 +89,7 @@ struct ItemPipeline: Sendable {
         if attempts >= retries.attemptMax { return try await end(item, .failed, Reason(failure), isRetryable: true) }
         board.state(item, item.state, waiting: failure.message)
         var random = settings.random
-        return .later(retries.delay(faults: attempts, using: &random))
+        return .later(retries.backoff.delay(faults: attempts, using: &random))
     }
 
     /// Seconds between two looks for an inbox that is away.

@@ -107,7 +107,8 @@ actor Weather {
         }
         var random = random
         // Who refuses may know better when to come back.
-        return max(policy.delay(faults: faults, using: &random), min(failure.retryAfter ?? 0, Self.retryAfterMax))
+        return max(
+            policy.backoff.delay(faults: faults, using: &random), min(failure.retryAfter ?? 0, Self.retryAfterMax))
     }
 
     /// The run ends with this.

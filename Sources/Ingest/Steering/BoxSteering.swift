@@ -132,10 +132,10 @@ extension Box {
     /// - Throws: what is everybody's fault once patience is over; the intent stays.
     public func carryOutCancelling(_ ids: [ItemID]) async throws(Failure) {
         guard let lock = try FileLock.acquire(home + "/runner.lock") else { return }
-        let (pipeline, weather) = pipeline(InboxPresence([])) { _ in }
+        let pipeline = pipeline(InboxPresence([])) { _ in }
         for id in ids {
             _ = await pipeline.advance(id, pollCount: 0)
-            if let verdict = await weather.verdict { throw verdict }
+            if let verdict = await pipeline.weather.verdict { throw verdict }
         }
         withExtendedLifetime(lock) {}
     }

@@ -33,13 +33,28 @@ extension ItemPipeline {
     /// Why an item must not be cancelled now; in words.
     private func refusal(_ item: ItemRow) async throws(Failure) -> String? {
         // Another backend knows nothing of it, which would look as if nothing were left to delete.
-        if let server = item.server, server != settings.serverName, try await !catalog.uploads(of: item.id).isEmpty {
+        let uploads = try await catalog.uploads(of: item.id)
+        if let server = item.server, server != settings.serverName, !uploads.isEmpty, try await !isKnown(uploads) {
             return server == IngestSettings.ownServerName
                 ? "Not cancelled: it went to the backend in the home: leave --server and RUSHES_SERVER out"
                 : "Not cancelled: it went to \(server): give that as --server"
         }
         return try await hasBytesWithoutBackend(item)
             ? nil : "Not cancelled: the backend has the only copy by now, and deleting it there would lose it"
+    }
+
+    /// Whether this backend has heard of the item: the one that its bytes went to may be reached by another name.
+    private func isKnown(_ uploads: [UploadRow]) async throws(Failure) -> Bool {
+        for upload in uploads {
+            do throws(Failure) {
+                _ = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
+                return true
+            } catch {
+                if error.code == .gone { return true }
+                guard error.code == .notFound else { throw error }
+            }
+        }
+        return false
     }
 
     /// What left staging because the backend had it may only go there if its source still has it.

@@ -4,10 +4,7 @@ import Vocabulary
 struct RetryPolicy: Sendable, Equatable {
     /// Attempts of one item in one generation.
     var attemptMax = 5
-    /// Seconds before the second try; doubles with each.
-    var firstDelay = 0.5
-    /// Seconds at most.
-    var delayMax = 30.0
+    var backoff = Backoff(firstDelay: 0.5, delayMax: 30)
     /// A fault of the backend's own is everybody's only as long as it meets everybody: an item that met it so often while others got through
     /// has it for itself.
     var lonelyFaultMax = 6
@@ -40,8 +37,16 @@ struct RetryPolicy: Sendable, Equatable {
         }
     }
 
-    /// Seconds to wait after the `faults`th failure in a row: exponential, with full jitter over its upper half, so that many do not return
-    /// at once.
+}
+
+/// How long to wait after failures in a row: exponential, with full jitter over its upper half, so that many do not return at once.
+struct Backoff: Sendable, Equatable {
+    /// Seconds after the first failure; doubles with each.
+    var firstDelay: Double
+    /// Seconds at most.
+    var delayMax: Double
+
+    /// Seconds to wait after the `faults`th failure in a row.
     func delay(faults: Int, using random: inout some RandomNumberGenerator) -> Double {
         var ceiling = firstDelay
         for _ in 1..<max(1, min(faults, 32)) where ceiling < delayMax { ceiling *= 2 }

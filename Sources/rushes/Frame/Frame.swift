@@ -13,7 +13,8 @@ enum Frame {
             Output.say(error.message)
             code = ExitCode(error)
         }
-        exit(code.rawValue)
+        // Not exit(3): libraries would be taken down under the threads that still run. Nothing is left in a buffer.
+        _exit(code.rawValue)
     }
 
     static func run(_ words: [String]) async throws(Failure) -> ExitCode {

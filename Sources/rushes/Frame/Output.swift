@@ -9,7 +9,7 @@ enum Output {
     static func line(_ text: String) throws(Failure) {
         guard write(text + "\n", to: STDOUT_FILENO) else {
             // Whoever read has seen enough (`| head`): nothing is left to say to anybody.
-            if errno == EPIPE { exit(ExitCode.failed.rawValue) }
+            if errno == EPIPE { _exit(ExitCode.failed.rawValue) }
             throw Failure(.ioError, "The output could not be written.", detail: String(cString: strerror(errno)))
         }
     }
