@@ -239,7 +239,6 @@ extension OutputName {
     fileprivate var contentType: String { role == .thumbnail ? "image/jpeg" : videoContentType }
 }
 
-
 extension FileRole {
     /// Whether a file that was found to be this can be what the client says it is.
     func fits(_ facts: MediaFacts) -> Bool {
