@@ -67,4 +67,39 @@ import Testing
             }
         }
     }
+
+    /// Where a side is odd, the last sample of chroma covers one column only; the turn may make it the first.
+    @Test(arguments: Orientation.allCases)
+    func chromaStaysWhereItsLumaIs(orientation: Orientation) throws {
+        for stored in [PixelSize(width: 43, height: 31), PixelSize(width: 44, height: 30)] {
+            // Colour that grows along both sides, each by its own plane.
+            let luma = try Plane(stored, budget: Pictures.roomy)
+            for y in 0..<stored.height { luma.row(y).update(repeating: 128, count: stored.width) }
+            let (size, extent) = Planes.shape(1, of: stored)
+            let planes = try [true, false].map { isAcross in
+                let plane = try Plane(size, extent: extent, budget: Pictures.roomy)
+                for y in 0..<size.height {
+                    for x in 0..<size.width { plane.row(y)[x] = UInt8(20 + 8 * (isAcross ? x : y)) }
+                }
+                return plane
+            }
+            let turned = try Planes(components: [luma] + planes).turned(orientation, budget: Pictures.roomy)
+            for (component, isAcross) in [(1, true), (2, false)] {
+                let plane = turned.components[component]
+                // Without the filter's rims.
+                for y in 4..<(plane.size.height - 4) {
+                    for x in 4..<(plane.size.width - 4) {
+                        // The middle of the sample in the stored picture, between two columns and two rows of luma.
+                        let (a, b) = (
+                            orientation.source(x: 2 * x, y: 2 * y, stored: stored),
+                            orientation.source(x: 2 * x + 1, y: 2 * y + 1, stored: stored)
+                        )
+                        let middle = Double(isAcross ? a.x + b.x : a.y + b.y) / 2
+                        let expected = 20 + 8 * (middle - 0.5) / 2
+                        #expect(abs(Double(plane.row(y)[x]) - expected) <= 1)
+                    }
+                }
+            }
+        }
+    }
 }

@@ -3,7 +3,8 @@
 
 // The two halves of a separable filter over 8-bit samples. Weights are fixed-point: 16384 stands for 1.
 
-// One row between others: out[x] is the weighted sum of the rows' samples at x, with 6 more bits.
+// One row between others: out[x] is the weighted sum of the rows' samples at x, with 6 more bits. Behind an odd number of weights
+// stands one more that is 0.
 void rushes_planes_down(
     const uint8_t *const *rows, const int16_t *weights, int taps, int16_t *out, int count);
 

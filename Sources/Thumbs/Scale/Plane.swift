@@ -6,13 +6,18 @@ final class Plane {
     let size: PixelSize
     /// What of the samples is picture: the last row and column may cover only a part of one.
     let extent: (width: Double, height: Double)
+    /// Where in the first sample the picture begins: after a turn the sample that is covered in part may be the first.
+    let origin: (x: Double, y: Double)
     /// Bytes from one row to the next. A row and a column more than `size` can be read and written.
     let rowBytes: Int
     let samples: UnsafeMutablePointer<UInt8>
     private let isOwner: Bool
 
     /// Not cleared.
-    init(_ size: PixelSize, extent: (width: Double, height: Double)? = nil, budget: MemoryBudget) throws(Failure) {
+    init(
+        _ size: PixelSize, extent: (width: Double, height: Double)? = nil, origin: (x: Double, y: Double) = (0, 0),
+        budget: MemoryBudget
+    ) throws(Failure) {
         let count = Self.byteCount(size)
         try budget.admit(count)
         guard let count, count > 0, size.width > 0, size.height > 0 else {
@@ -20,6 +25,7 @@ final class Plane {
         }
         self.size = size
         self.extent = extent ?? (Double(size.width), Double(size.height))
+        self.origin = origin
         rowBytes = Self.rowBytes(size.width)
         samples = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
         isOwner = true
@@ -31,6 +37,7 @@ final class Plane {
     ) {
         self.size = size
         self.extent = extent ?? (Double(size.width), Double(size.height))
+        origin = (0, 0)
         self.rowBytes = rowBytes
         self.samples = UnsafeMutablePointer(mutating: samples)
         isOwner = false
@@ -84,11 +91,16 @@ struct Planes {
         )
     }
 
-    /// Turned upright. In 4:2:0 each plane turns like the picture.
+    /// Turned upright. In 4:2:0 each plane turns like the picture, and then the samples of chroma cover pairs of columns and rows from the first
+    /// on again.
     func turned(_ orientation: Orientation, budget: MemoryBudget) throws(Failure) -> Planes {
         guard orientation != .upright else { return self }
         var result: [Plane] = []
-        for plane in components { result.append(try plane.turned(orientation, budget: budget)) }
+        for plane in components {
+            let turned = try plane.turned(orientation, budget: budget)
+            result.append(
+                try PlaneScaler.scale(turned, to: turned.size, extent: turned.extent, budget: budget))
+        }
         return Planes(components: result)
     }
 }

@@ -9,6 +9,8 @@ final class PlaneScaler {
         var size: PixelSize
         /// What of it is picture, in samples.
         var extent: (width: Double, height: Double)
+        /// Where in the first sample that begins.
+        var origin: (x: Double, y: Double) = (0, 0)
         /// Samples that a row has room for.
         var rowSamples: Int
         var rowsAtATime: Int
@@ -41,11 +43,13 @@ final class PlaneScaler {
         across =
             other?.across
             ?? Filter(
-                extent: source.extent.width, count: source.size.width, target: target.width, covered: covered.width)
+                extent: source.extent.width, origin: source.origin.x, count: source.size.width, target: target.width,
+                covered: covered.width)
         down =
             other?.down
             ?? Filter(
-                extent: source.extent.height, count: source.size.height, target: target.height, covered: covered.height)
+                extent: source.extent.height, origin: source.origin.y, count: source.size.height, target: target.height,
+                covered: covered.height)
         let rowBytes = (source.rowSamples + 31) / 16 * 16
         let rowCount = down.stride + source.rowsAtATime
         try budget.admit(product(rowBytes, rowCount))
@@ -83,7 +87,9 @@ final class PlaneScaler {
     static func scale(
         _ plane: Plane, to target: PixelSize, extent: (width: Double, height: Double)? = nil, budget: MemoryBudget
     ) throws(Failure) -> Plane {
-        if plane.size == target, plane.extent == extent ?? (Double(target.width), Double(target.height)) {
+        if plane.size == target, plane.extent == extent ?? (Double(target.width), Double(target.height)),
+            plane.origin == (0, 0)
+        {
             return plane
         }
         return try scaledCopy(of: plane, to: target, extent: extent, budget: budget)
@@ -94,7 +100,8 @@ final class PlaneScaler {
         of plane: Plane, to target: PixelSize, extent: (width: Double, height: Double)? = nil, budget: MemoryBudget
     ) throws(Failure) -> Plane {
         let scaler = try PlaneScaler(
-            Source(size: plane.size, extent: plane.extent, rowSamples: 0, rowsAtATime: 0), to: target, extent: extent,
+            Source(size: plane.size, extent: plane.extent, origin: plane.origin, rowSamples: 0, rowsAtATime: 0),
+            to: target, extent: extent,
             budget: budget)
         while scaler.written < target.height {
             let first = Int(scaler.down.first[scaler.written])
@@ -128,10 +135,11 @@ final class PlaneScaler {
 
         /// - Parameters:
         ///   - extent: the source's length in samples, with its fraction.
+        ///   - origin: where in the first sample that begins.
         ///   - count: samples there are.
         ///   - covered: the target's length, with its fraction.
-        init(extent: Double, count: Int, target: Int, covered: Double) {
-            let runs = Resampler.runs(extent: extent, count: count, target: target, covered: covered)
+        init(extent: Double, origin: Double, count: Int, target: Int, covered: Double) {
+            let runs = Resampler.runs(extent: extent, origin: origin, count: count, target: target, covered: covered)
             first = runs.map { Int32($0.first) }
             counts = runs.map(\.weights.count)
             stride = ((counts.max() ?? 1) + 7) / 8 * 8

@@ -79,14 +79,17 @@ final class Resampler {
 
     /// - Parameters:
     ///   - extent: the source's length in averaged samples, with its fraction.
+    ///   - origin: where in the first of them that begins.
     ///   - count: averaged samples there are.
     ///   - covered: the target's length in samples, with its fraction; nil means all of it.
-    static func runs(extent: Double, count: Int, target: Int, covered: Double? = nil) -> [Run] {
+    static func runs(
+        extent: Double, origin: Double = 0, count: Int, target: Int, covered: Double? = nil
+    ) -> [Run] {
         let scale = extent / (covered ?? Double(target))
         let stretch = max(scale, 1)
         let support = 3 * stretch
         return (0..<target).map { index in
-            let center = (Double(index) + 0.5) * scale - 0.5
+            let center = origin + (Double(index) + 0.5) * scale - 0.5
             let first = max(0, Int((center - support).rounded(.up)))
             let last = min(count - 1, Int((center + support).rounded(.down)))
             guard first <= last else { return Run(first: min(max(Int(center.rounded()), 0), count - 1), weights: [1]) }
