@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <jpeglib.h>
+#include "huffman.h"
 
 // libjpeg leaves a failed call by longjmp, which Swift must never see: every call that can fail is made here, inside its own setjmp.
 // TurboJPEG's own interface gives planes only whole; this one gives them a few rows at a time.
@@ -14,6 +15,7 @@ typedef struct {
     struct jpeg_error_mgr errors;
     struct jpeg_source_mgr source;
     struct jpeg_progress_mgr progress;
+    rushes_huffman huffman;
     jmp_buf leave;
     int is_damaged;
     int scan_count_max;
@@ -139,8 +141,8 @@ static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader) {
 static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader) { (void)reader; }
 #endif
 
-// Planes as they are coded, at 1, 1/2, 1/4 or 1/8 of the size.
-static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator) {
+// Planes as they are coded, at 1, 1/2, 1/4 or 1/8 of the size. `reads_huffman`: what can be read faster than the library does, is.
+static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator, int reads_huffman) {
     if (setjmp(reader->leave)) return 0;
     reader->info.scale_num = 1;
     reader->info.scale_denom = denominator;
@@ -150,6 +152,7 @@ static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator) {
     reader->info.dct_method = JDCT_ISLOW;
     if (jpeg_start_decompress(&reader->info) != TRUE) return 0;
     rushes_jpeg_scale_chroma(reader);
+    if (reads_huffman) rushes_huffman_start(&reader->huffman, &reader->info);
     return 1;
 }
 

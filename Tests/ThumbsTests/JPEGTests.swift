@@ -46,7 +46,7 @@ import Vocabulary
         let facts = try #require(
             PhotoProbe.probe(file.descriptor, format: .jpeg, file: "x", limits: MediaLimits()).facts)
         #expect(facts.pixelFormat == sampling.format)
-        // At full size, at half and at a quarter, with the rest to the filter; smaller, the quarters run into each other.
+        // At full size, at half and at a quarter, with the rest to the filter.
         let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160, 50, 20]))
         #expect(report.outcome == .made && report.warnings.isEmpty)
         for width in [160, 50, 20] {
@@ -58,7 +58,11 @@ import Vocabulary
                         width / 4 + (index % 2) * width / 2,
                         pixels.raster.size.height / 4 + (index / 2) * pixels.raster.size.height / 2
                     )
-                    #expect(pixels.isNear(color, x: x, y: y, within: 14), "\(width), quarter \(index): \(pixels[x, y])")
+                    // So near to the edge a reduction of all pixels by the same filter swings as far.
+                    let tolerance = width == 20 ? 20 : 14
+                    #expect(
+                        pixels.isNear(color, x: x, y: y, within: tolerance),
+                        "\(width), quarter \(index): \(pixels[x, y])")
                 }
             }
         }
@@ -117,5 +121,69 @@ import Vocabulary
         #expect(plain == 0)
         // Two bytes for each sample of 4:2:0.
         #expect(held >= 160 * 96 * 3)
+    }
+
+    /// Noise, so that all kinds of codes come; with a marker now and then, and cut and damaged too.
+    @Test(arguments: [20, 82, 97, 100], [0, 1])
+    func theFasterReaderReadsWhatTheLibraryReads(quality: Int, isGrey: Int) throws {
+        var random = SeededNumbers(state: UInt64(quality))
+        let size = PixelSize(width: 333, height: 211)
+        let raster = try Raster(size: size, layout: isGrey == 1 ? .grey : .rgb, depth: 8, budget: Pictures.roomy)
+        for index in 0..<raster.pixels.count {
+            raster.pixels[index] = index % 7000 < 4000 ? UInt8.random(in: 0...255, using: &random) : 90
+        }
+        let file = Scratch()
+        try StillEncoder.writeJPEG(
+            Planes(raster, budget: Pictures.roomy), quality: quality, to: file.descriptor, limits: MediaLimits())
+        let whole = file.bytes
+        var copies = [whole, Array(whole[..<(whole.count / 2)])]
+        for _ in 0..<40 {
+            var copy = whole
+            // Behind the headers, which end long before.
+            let place = Int.random(in: 700..<(copy.count - 2), using: &random)
+            copy[place] = [0, 0xFF, UInt8.random(in: 0...255, using: &random)].randomElement(using: &random) ?? 0
+            copies.append(copy)
+        }
+        for copy in copies {
+            for denominator in [1, 2, 8] {
+                let fast = try Self.samples(copy, denominator, readsHuffman: true)
+                let library = try Self.samples(copy, denominator, readsHuffman: false)
+                #expect(fast == library)
+            }
+        }
+    }
+
+    private static func samples(_ bytes: [UInt8], _ denominator: Int, readsHuffman: Bool) throws -> [UInt8] {
+        let reader = try JPEGReader(ByteView(bytes))
+        let components = try reader.start(denominator, readsHuffman: readsHuffman)
+        let room = 1024
+        let store = UnsafeMutablePointer<UInt8>.allocate(capacity: room * 64)
+        defer { store.deallocate() }
+        var pointers: [[UnsafeMutablePointer<UInt8>?]] = []
+        var used = 0
+        for component in components {
+            pointers.append((0..<Int(component.rows_at_a_time)).map { store + (used + $0) * room })
+            used += Int(component.rows_at_a_time)
+        }
+        var samples: [UInt8] = [reader.isDamaged ? 1 : 0]
+        var isMore = true
+        while isMore {
+            var rows: [UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?] = []
+            let lists = pointers.map { list in
+                let copy = UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>.allocate(capacity: list.count)
+                copy.initialize(from: list, count: list.count)
+                return copy
+            }
+            defer { for list in lists { list.deallocate() } }
+            rows = lists.map { $0 }
+            isMore = try reader.read(&rows)
+            guard isMore else { break }
+            for (index, component) in components.enumerated() {
+                for row in pointers[index] {
+                    samples += UnsafeBufferPointer(start: row, count: Int(component.width))
+                }
+            }
+        }
+        return samples + [reader.isDamaged ? 1 : 0]
     }
 }

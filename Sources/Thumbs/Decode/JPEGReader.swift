@@ -33,9 +33,11 @@ final class JPEGReader {
     /// Coefficients of a picture that comes in several passes are held whole.
     var coefficientBytes: Int { Int(rushes_jpeg_coefficient_bytes(pointer)) }
 
-    /// - Parameter denominator: 1, 2, 4 or 8.
-    func start(_ denominator: Int) throws(Failure) -> [Component] {
-        guard rushes_jpeg_start(pointer, UInt32(denominator)) != 0 else { throw .corrupt(words) }
+    /// - Parameters:
+    ///   - denominator: 1, 2, 4 or 8.
+    ///   - readsHuffman: by the faster reader, where the data is sound; the library reads the same.
+    func start(_ denominator: Int, readsHuffman: Bool = true) throws(Failure) -> [Component] {
+        guard rushes_jpeg_start(pointer, UInt32(denominator), readsHuffman ? 1 : 0) != 0 else { throw .corrupt(words) }
         return (0..<pointer.pointee.info.num_components).map { rushes_jpeg_component_at(pointer, $0) }
     }
 
