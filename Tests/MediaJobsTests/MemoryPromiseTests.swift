@@ -15,7 +15,7 @@ import Vocabulary
         let names = [
             "65536x65536.png", "decompression-bomb.gif", "giant-20000x14000.jpg", "libheif-fuzz-huge.heic",
             "iphone_15_pro.heic", "display-p3.jpg", "Landscape_6.jpg", "8bit-sRGB.jxl", "denali.webp", "adobe-rgb.tif",
-            "progressive-telegram.jpg", "16bit-grey-alpha.png", "canon-r6-pruned.CR3", "colors.psd",
+            "progressive-telegram.jpg", "16bit-grey-alpha.png", "canon-r6-pruned.CR3", "canon_eos_6d.dng",
         ]
         let paths = names.map { "\(shared)/media/\($0)" }
         if paths.allSatisfy({ FileManager.default.fileExists(atPath: $0) }) { return paths }

@@ -8,8 +8,8 @@ extension Verb {
         "thumb", operands: "IN OUT.jpg", operandCount: 2...2, summary: "make a small still of a photo or video",
         details: """
             The still is upright, in sRGB, and says nothing of the place. OUT.jpg appears whole
-            or not at all; a name that ends in .webp asks for WebP. For media that is rejected, the reason stands on standard output as
-            JSON, and the exit code is 4.
+            or not at all; a name that ends in .webp asks for WebP. For media that is rejected,
+            the reason stands on standard output as JSON, and the exit code is 4.
             """,
         options: [size, .json, .memory]
     ) { arguments async throws(Failure) in
