@@ -137,6 +137,12 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
         #expect(abs((report.duration ?? 0) - 1) < 0.05)
     }
 
+    @Test func picturesThatBeginLongAfterTheSoundAreMadeAndChecked() throws {
+        let late = GeneratedVideo(times: (0..<50).map { 9000 + $0 * 40 }, soundLength: 11)
+        let report = try run(turned(late.make()), MemorySink())
+        #expect(report.outcome == .encoded && report.frames == 50)
+    }
+
     @Test func soundIsAsLongAsItWas() throws {
         let sink = MemorySink()
         _ = try run(turned(GeneratedVideo(soundLength: 2).make()), sink)
