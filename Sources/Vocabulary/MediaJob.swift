@@ -74,6 +74,9 @@ public struct ThumbSettings: Codable, Sendable, Equatable {
     public static func name(of size: Int) -> OutputName { OutputName(String(size)) }
     /// For a screen, a grid and a list.
     public static let standardSizes = [2048, 512, 256]
+    /// What may be asked for, and how much of it at once.
+    public static let sizeRange = 16...16384
+    public static let sizeCountMax = 8
 }
 
 /// Bounds on one job.
