@@ -51,6 +51,10 @@ final class WorkerProcess: Sendable {
             "LANG": "C.UTF-8",
             // Each arena may promise 64 MiB of address space; decoder threads are few.
             "MALLOC_ARENA_MAX": "2",
+            // Planes of a photo stay on the heap from one to the next, whose pages would else be cleared anew each time; larger pictures are
+            // mapped, and gone at once.
+            "MALLOC_MMAP_THRESHOLD_": "4194304",
+            "MALLOC_TRIM_THRESHOLD_": "16777216",
             // A crash is an answer here; the backtracer would start a program and keep the crash waiting.
             "SWIFT_BACKTRACE": "enable=no",
         ]

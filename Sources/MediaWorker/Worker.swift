@@ -70,7 +70,7 @@ public enum Worker {
     }
 
     /// Bytes that malloc may keep between two jobs, so that small ones need nothing of the system.
-    private static let freeBytesMax = 8 << 20
+    private static let freeBytesMax = 12 << 20
 
     /// Standard error is kept by the parent, for operators.
     private static func say(_ words: String) {

@@ -12,6 +12,7 @@ struct JobExecution: Sendable {
     let media: MediaWork
     let progress: ProgressBoard
     let keepsLocation: Bool
+    let thumbnailSizes: [Int]
     let clock: @Sendable () -> Timestamp
 
     enum Ending: Sendable {
@@ -44,7 +45,9 @@ struct JobExecution: Sendable {
             throw Failure(.mediaProtocol, "A probe accepted a file without saying what it is.", detail: "\(source.id)")
         }
         let derived = try await checked(item.derivedUploads, source: source, manifest: &manifest)
-        let plan = ProcessingPlan(source: source, facts: facts, derived: derived, keepsLocation: keepsLocation)
+        let plan = ProcessingPlan(
+            source: source, facts: facts, derived: derived, keepsLocation: keepsLocation, thumbnailSizes: thumbnailSizes
+        )
         if plan.isAlias { manifest.renditions.append(.alias(of: source, blob: key, facts: facts)) }
         if let reason = try await make(plan, from: key, name: source.filename, manifest: &manifest) {
             return .reject(reason, manifest)

@@ -16,7 +16,10 @@ struct ProcessingPlan: Sendable, Hashable {
     ///   - facts: of the source.
     ///   - derived: complete uploads in derived roles that were found good.
     ///   - keepsLocation: originals may be served with the place where they were taken.
-    init(source: UploadRow, facts: MediaFacts, derived: [UploadRow], keepsLocation: Bool) {
+    ///   - thumbnailSizes: that a photo is to have.
+    init(
+        source: UploadRow, facts: MediaFacts, derived: [UploadRow], keepsLocation: Bool, thumbnailSizes: [Int]
+    ) {
         self.source = source.id
         func has(_ role: FileRole, _ name: String? = nil) -> Bool {
             derived.contains { $0.role == role && (name == nil || $0.name == name) }
@@ -34,9 +37,9 @@ struct ProcessingPlan: Sendable, Hashable {
             if !has(.storyboard) { transcode += [.storyboard, .storyboardIndex] }
         case .animation:
             if !has(.rendition, OutputName.rendition1080.rawValue) { transcode.append(.rendition1080) }
-            thumbSizes = ThumbSettings.standardSizes.filter { !has(.thumbnail, String($0)) }
+            thumbSizes = thumbnailSizes.filter { !has(.thumbnail, String($0)) }
         case .photo:
-            thumbSizes = ThumbSettings.standardSizes.filter { !has(.thumbnail, String($0)) }
+            thumbSizes = thumbnailSizes.filter { !has(.thumbnail, String($0)) }
         case .audio: break
         }
     }

@@ -16,6 +16,8 @@ struct Configuration: Sendable, Equatable {
     var inboxes: [String] = []
     /// Seconds for which a file in an inbox has to stay the same; nil for the default.
     var inboxQuiet: Int?
+    /// Long sides of the thumbnails that the backend makes.
+    var thumbnailSizes = ThumbSettings.standardSizes
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
@@ -25,6 +27,7 @@ struct Configuration: Sendable, Equatable {
         var tokenFile: String?
         var inboxes: [String]?
         var inboxQuiet: Int?
+        var thumbnailSizes: [Int]?
         var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
             case home, server, token, inboxes
@@ -34,6 +37,7 @@ struct Configuration: Sendable, Equatable {
             case accessKey = "s3_access_key"
             case secretKey = "s3_secret_key"
             case inboxQuiet = "inbox_quiet"
+            case thumbnailSizes = "thumbnail_sizes"
             case tokenFile = "token_file"
         }
     }
@@ -53,7 +57,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, thumbnail_sizes, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -67,6 +71,7 @@ struct Configuration: Sendable, Equatable {
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
         inboxes = variable("RUSHES_INBOX")?.split(separator: ":").map(String.init) ?? settings.inboxes ?? []
         inboxQuiet = try Self.quiet(variable("RUSHES_INBOX_QUIET"), settings.inboxQuiet)
+        thumbnailSizes = try Self.sizes(variable("RUSHES_THUMBNAIL_SIZES"), settings.thumbnailSizes)
         if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
             store = try S3Settings(
                 endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",
@@ -82,6 +87,22 @@ struct Configuration: Sendable, Equatable {
             throw Failure(.usage, "RUSHES_INBOX_QUIET (inbox_quiet) takes seconds from 1 to 3600.")
         }
         return quiet
+    }
+
+    private static func sizes(_ text: String?, _ setting: [Int]?) throws(Failure) -> [Int] {
+        let words = text?.split(separator: ",", omittingEmptySubsequences: false).map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        guard let sizes = words.map({ $0.map { Int($0) ?? 0 } }) ?? setting else { return ThumbSettings.standardSizes }
+        let (range, countMax) = (ThumbSettings.sizeRange, ThumbSettings.sizeCountMax)
+        guard (1...countMax).contains(sizes.count), Set(sizes).count == sizes.count, sizes.allSatisfy(range.contains)
+        else {
+            throw Failure(
+                .usage,
+                "RUSHES_THUMBNAIL_SIZES (thumbnail_sizes) takes 1 to \(countMax) different sizes from \(range.lowerBound) to \(range.upperBound), separated by commas.",
+                detail: "\(sizes)")
+        }
+        return sizes
     }
 
     static func current() throws(Failure) -> Configuration {

@@ -14,7 +14,7 @@ extension Verb {
         options: [size, .json, .memory]
     ) { arguments async throws(Failure) in
         let (source, target) = (arguments.operands[0], arguments.operands[1])
-        let size = try arguments.integer(size, in: 16...16384) ?? 512
+        let size = try arguments.integer(size, in: ThumbSettings.sizeRange) ?? 512
         let settings = try arguments.mediaSettings()
         try OutputPath.check(target, source: source)
         let format: ThumbSettings.Format = target.lowercased().hasSuffix(".webp") ? .webp : .jpeg
