@@ -42,10 +42,12 @@ import Vocabulary
         var media = try MediaSettings.standard()
         media.processCountMax = 1
         let jobs = MediaJobs(media)
+        // Idle is a worker that has read a header, and made nothing yet.
+        _ = try await jobs.probe(photos[0], name: photos[0])
+        let idle = Child.first().resident
         _ = try await jobs.thumb(photos[0], name: photos[0], settings: settings, into: folder)
         var child = Child.first()
         let (own, theirs) = (cpu(RUSAGE_SELF), child.cpu + cpu(RUSAGE_CHILDREN))
-        let idle = child.resident
         var early: [Double] = []
         var late: [Double] = []
         for (index, photo) in photos.enumerated() {
