@@ -46,6 +46,7 @@ let package = Package(
             "CFFmpeg", pkgConfig: "libavformat libavcodec libavfilter libswscale libswresample libavutil",
             apt: ["libavformat-dev", "libavcodec-dev", "libavfilter-dev", "libswscale-dev", "libswresample-dev"]),
         library("CTurboJPEG", pkgConfig: "libturbojpeg", apt: ["libturbojpeg0-dev"]),
+        library("CJPEG", pkgConfig: "libjpeg", apt: ["libjpeg62-turbo-dev"]),
         library("CHEIF", pkgConfig: "libheif", apt: ["libheif-dev"]),
         library("CRaw", apt: ["libraw-dev"]),
         library("CLittleCMS", pkgConfig: "lcms2", apt: ["liblcms2-dev"]),
@@ -53,6 +54,9 @@ let package = Package(
         library("CWebP", pkgConfig: "libwebpdemux libwebp", apt: ["libwebp-dev"]),
         library("CTIFF", pkgConfig: "libtiff-4", apt: ["libtiff-dev"]),
         library("CJPEGXL", apt: ["libjxl-dev"]),
+
+        // Filters over rows of samples, in the processor's vector instructions.
+        .target(name: "CPlanes"),
 
         // Shared words, no I/O.
         module("Vocabulary"),
@@ -72,8 +76,8 @@ let package = Package(
         module(
             "Thumbs",
             uses: [
-                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
-                "CJPEGXL",
+                "Vocabulary", "FFmpeg", "CTurboJPEG", "CJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
+                "CJPEGXL", "CPlanes",
             ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
@@ -87,6 +91,11 @@ let package = Package(
             uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
         module("MediaWorker", uses: ["Vocabulary", "Files", "Digests", "Processes", "Transcode", "Thumbs"]),
         program("rushes-media", uses: ["MediaWorker"]),
+
+        // What `make bench-photos` times: thumbnails in the worker's processes, and by the same code in one process.
+        .executableTarget(
+            name: "photo-bench", dependencies: ["MediaJobs", "Thumbs", "Vocabulary"], path: "Benchmarks/PhotoBench",
+            swiftSettings: house),
 
         // A bad network for tests.
         .target(

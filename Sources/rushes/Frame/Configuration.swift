@@ -21,6 +21,8 @@ struct Configuration: Sendable, Equatable {
     var conditions = ConditionPolicy()
     var metering = SurroundingsProbe.Metering.auto
     var bandwidth: BandwidthTimetable?
+    /// Long sides of the thumbnails that the backend makes.
+    var thumbnailSizes = ThumbSettings.standardSizes
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
@@ -31,6 +33,7 @@ struct Configuration: Sendable, Equatable {
         var inboxes: [String]?
         var inboxQuiet: Int?
         var metered, meteredMax, needsPower, hours, bandwidth: String?
+        var thumbnailSizes: [Int]?
         var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
             case home, server, token, inboxes, metered, hours, bandwidth
@@ -42,6 +45,7 @@ struct Configuration: Sendable, Equatable {
             case accessKey = "s3_access_key"
             case secretKey = "s3_secret_key"
             case inboxQuiet = "inbox_quiet"
+            case thumbnailSizes = "thumbnail_sizes"
             case tokenFile = "token_file"
         }
     }
@@ -61,7 +65,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, metered, metered_max, needs_power, hours, bandwidth, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, thumbnail_sizes, metered, metered_max, needs_power, hours, bandwidth, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -95,6 +99,7 @@ struct Configuration: Sendable, Equatable {
         }
         if let text = variable("RUSHES_HOURS") ?? settings.hours { conditions.hours = try AllowedHours(text) }
         if let text = variable("RUSHES_BANDWIDTH") ?? settings.bandwidth { bandwidth = try BandwidthTimetable(text) }
+        thumbnailSizes = try Self.sizes(variable("RUSHES_THUMBNAIL_SIZES"), settings.thumbnailSizes)
         if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
             store = try S3Settings(
                 endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",
@@ -110,6 +115,22 @@ struct Configuration: Sendable, Equatable {
             throw Failure(.usage, "RUSHES_INBOX_QUIET (inbox_quiet) takes seconds from 1 to 3600.")
         }
         return quiet
+    }
+
+    private static func sizes(_ text: String?, _ setting: [Int]?) throws(Failure) -> [Int] {
+        let words = text?.split(separator: ",", omittingEmptySubsequences: false).map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        guard let sizes = words.map({ $0.map { Int($0) ?? 0 } }) ?? setting else { return ThumbSettings.standardSizes }
+        let (range, countMax) = (ThumbSettings.sizeRange, ThumbSettings.sizeCountMax)
+        guard (1...countMax).contains(sizes.count), Set(sizes).count == sizes.count, sizes.allSatisfy(range.contains)
+        else {
+            throw Failure(
+                .usage,
+                "RUSHES_THUMBNAIL_SIZES (thumbnail_sizes) takes 1 to \(countMax) different sizes from \(range.lowerBound) to \(range.upperBound), separated by commas.",
+                detail: "\(sizes)")
+        }
+        return sizes
     }
 
     static func current() throws(Failure) -> Configuration {

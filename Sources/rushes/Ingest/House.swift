@@ -25,8 +25,7 @@ struct House: Sendable {
         if let named = server ?? configuration.server {
             address = try self.address(named)
         } else {
-            let backend = EmbeddedBackend(
-                folder: configuration.backendFolder, store: configuration.store, media: media)
+            let backend = EmbeddedBackend(configuration, media: media)
             if startsBackend { try await backend.start() }
             embedded = backend
             address = .socket(path: backend.socket)
@@ -117,10 +116,12 @@ private actor EmbeddedBackend {
     private var standby: Task<Void, Never>?
     private static let standbyInterval = Duration.milliseconds(300)
 
-    init(folder: String, store: S3Settings?, media: MediaJobs) {
+    init(_ configuration: Configuration, media: MediaJobs) {
+        let folder = configuration.backendFolder
         socket = Configuration.socket(of: folder)
         settings = BackendSettings(
-            dataFolder: folder, listen: .unix(path: socket), store: store, media: media, log: { Output.say($0) })
+            dataFolder: folder, listen: .unix(path: socket), store: configuration.store, media: media,
+            thumbnailSizes: configuration.thumbnailSizes, log: { Output.say($0) })
     }
 
     func start() async throws(Failure) {
