@@ -53,11 +53,12 @@ import Vocabulary
         for (index, photo) in photos.enumerated() {
             let (report, _) = try await jobs.thumb(photo, name: photo, settings: settings, into: folder)
             if let reason = report.reason { throw Failure(reason.code, "\(photo): \(reason.message)") }
-            child = Child.first()
+            // To look costs time too.
             let tenth = index * 10 / photos.count
-            if tenth == 1 { early.append(child.resident) }
-            if tenth == 9 { late.append(child.resident) }
+            if tenth == 1 { early.append(Child.first().resident) }
+            if tenth == 9 { late.append(Child.first().resident) }
         }
+        child = Child.first()
         let count = Double(photos.count)
         show([
             "photos": count,

@@ -17,12 +17,12 @@ struct Configuration: Sendable, Equatable {
     var inboxes: [String] = []
     /// Seconds for which a file in an inbox has to stay the same; nil for the default.
     var inboxQuiet: Int?
+    /// Long sides of the thumbnails that the backend makes.
+    var thumbnailSizes = ThumbSettings.standardSizes
     /// When files are sent.
     var conditions = ConditionPolicy()
     var metering = SurroundingsProbe.Metering.auto
     var bandwidth: BandwidthTimetable?
-    /// Long sides of the thumbnails that the backend makes.
-    var thumbnailSizes = ThumbSettings.standardSizes
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
@@ -32,8 +32,8 @@ struct Configuration: Sendable, Equatable {
         var tokenFile: String?
         var inboxes: [String]?
         var inboxQuiet: Int?
-        var metered, meteredMax, needsPower, hours, bandwidth: String?
         var thumbnailSizes: [Int]?
+        var metered, meteredMax, needsPower, hours, bandwidth: String?
         var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
             case home, server, token, inboxes, metered, hours, bandwidth
@@ -79,6 +79,7 @@ struct Configuration: Sendable, Equatable {
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
         inboxes = variable("RUSHES_INBOX")?.split(separator: ":").map(String.init) ?? settings.inboxes ?? []
         inboxQuiet = try Self.quiet(variable("RUSHES_INBOX_QUIET"), settings.inboxQuiet)
+        thumbnailSizes = try Self.sizes(variable("RUSHES_THUMBNAIL_SIZES"), settings.thumbnailSizes)
         if let text = variable("RUSHES_METERED") ?? settings.metered {
             guard let known = SurroundingsProbe.Metering(rawValue: text) else {
                 throw Failure(.usage, "RUSHES_METERED (metered) takes auto, yes or no.")
@@ -99,7 +100,6 @@ struct Configuration: Sendable, Equatable {
         }
         if let text = variable("RUSHES_HOURS") ?? settings.hours { conditions.hours = try AllowedHours(text) }
         if let text = variable("RUSHES_BANDWIDTH") ?? settings.bandwidth { bandwidth = try BandwidthTimetable(text) }
-        thumbnailSizes = try Self.sizes(variable("RUSHES_THUMBNAIL_SIZES"), settings.thumbnailSizes)
         if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
             store = try S3Settings(
                 endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",
