@@ -124,6 +124,8 @@ extension FailureCode {
     public static let quotaExceeded = FailureCode(rawValue: "quota-exceeded")
     public static let busy = FailureCode(rawValue: "busy")
     public static let clockSkewed = FailureCode(rawValue: "clock-skewed")
+    public static let redirected = FailureCode(rawValue: "redirected")
+    public static let foreignAnswer = FailureCode(rawValue: "foreign-answer")
 
     /// The documented table of codes: one row a code.
     public static let all: [Row] = [
@@ -203,6 +205,13 @@ extension FailureCode {
         Row(
             code: .clockSkewed, remedy: .askUser, status: 503,
             meaning: "the clocks of two machines are so far apart that signatures do not hold"),
+        Row(
+            code: .redirected, remedy: .retryLater, status: 502,
+            meaning: "the answer points to another address, where nothing is sent unasked"),
+        Row(
+            code: .foreignAnswer, remedy: .retryLater, status: 502,
+            meaning: "something on the way (a proxy, a network's login page) answered in the backend's or store's place"
+        ),
     ]
     private static let rows: [FailureCode: Row] = Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
 }

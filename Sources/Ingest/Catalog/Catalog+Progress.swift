@@ -91,7 +91,7 @@ extension Catalog {
                 changed += try database.run(
                     """
                     INSERT INTO part(upload, number, bytes, etag, at) VALUES(?1, ?2, ?3, ?4, ?5)
-                    ON CONFLICT(upload, number) DO NOTHING
+                    ON CONFLICT(upload, number) DO UPDATE SET bytes = ?3, etag = ?4
                     """,
                     [
                         SQLValue(upload), SQLValue(part.number), SQLValue(part.bytes), SQLValue(part.etag),

@@ -186,10 +186,9 @@ extension ItemPipeline {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
             }
-            try staging.check(file)
             let uploader = Uploader(
-                item: item, file: file, upload: upload, path: staging.path(of: file), client: client,
-                catalog: catalog, weather: weather, board: board)
+                item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
+                weather: weather, board: board)
             if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
         }
         let request = try attachRequest(item, uploads)

@@ -13,7 +13,10 @@ actor Weather {
     private let isBackendWell: @Sendable () async -> Bool
     private let say: @Sendable (String?) async -> Void
 
-    private(set) var successCount = 0
+    /// Where an operation goes: to the backend with the token, or to the store by a signed URL. The two are reached and fail apart from each other.
+    enum Way: Sendable { case backend, store }
+
+    private var successCounts: [Way: Int] = [:]
     private(set) var reason: Failure?
     /// The reason has been said.
     private var isSaid = false
@@ -46,10 +49,10 @@ actor Weather {
         self.say = say
     }
 
-    /// - Parameter showedToken: what succeeds without the token says nothing about it.
-    func succeeded(showedToken: Bool = true) async {
-        successCount += 1
-        guard let known = reason, showedToken || known.code != .unauthorized else { return }
+    func succeeded(_ way: Way = .backend) async {
+        successCounts[way, default: 0] += 1
+        // What succeeds without the token says nothing about it.
+        guard let known = reason, way == .backend || known.code != .unauthorized else { return }
         reason = nil
         guard isSaid else { return }
         isSaid = false
@@ -57,11 +60,10 @@ actor Weather {
     }
 
     /// Carries an operation out, again and again while its failure is everybody's.
-    /// - Parameter showsToken: whether the backend was asked with the token.
     nonisolated func persist<Value: Sendable>(
-        showsToken: Bool = true, _ operation: @Sendable () async throws(Failure) -> Value
+        _ way: Way = .backend, _ operation: @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        let before = await successCount
+        let before = await successCount(way)
         var faults = 0
         var since: Double?
         while true {
@@ -70,12 +72,12 @@ actor Weather {
             do throws(Failure) {
                 if let verdict = await verdict { throw verdict }
                 let value = try await operation()
-                await succeeded(showedToken: showsToken)
+                await succeeded(way)
                 return value
             } catch {
                 faults += 1
                 if await verdict != nil || Task.isCancelled { throw error }
-                let othersSucceeded = await othersSucceed(since: before, error, faults: faults)
+                let othersSucceeded = await othersSucceed(way, since: before, error, faults: faults)
                 guard policy.blame(error, faults: faults, othersSucceeded: othersSucceeded) == .everybody else {
                     throw error
                 }
@@ -90,13 +92,16 @@ actor Weather {
     }
 
     /// Where nothing else is under way to compare with, the backend itself is asked how it is.
-    private nonisolated func othersSucceed(since count: Int, _ failure: Failure, faults: Int) async -> Bool {
-        if await successCount > count { return true }
-        guard failure.code == .backendError || failure.code == .internalError, faults >= policy.lonelyFaultMax else {
-            return false
-        }
+    private nonisolated func othersSucceed(_ way: Way, since count: Int, _ failure: Failure, faults: Int) async -> Bool
+    {
+        if await successCount(way) > count { return true }
+        guard way == .backend, failure.code == .backendError || failure.code == .internalError,
+            faults >= policy.lonelyFaultMax
+        else { return false }
         return await isBackendWell()
     }
+
+    private func successCount(_ way: Way) -> Int { successCounts[way, default: 0] }
 
     /// Waits, but not for longer than a token that was refused is the same.
     private nonisolated func rest(_ seconds: Double, after failure: Failure, token: String?) async {

@@ -41,7 +41,8 @@ struct Staging: Sendable {
 
     /// A staged file is looked at before each use.
     /// - Throws: `staging-missing`, `staging-damaged`.
-    func check(_ file: FileRow) throws(Failure) {
+    @discardableResult
+    func check(_ file: FileRow) throws(Failure) -> FileFacts {
         guard let facts = try Files.facts(path(of: file)), facts.kind == .regular else {
             throw Failure(.stagingMissing, "“\(file.name)” is no longer in staging: pick it again.", detail: file.path)
         }
@@ -50,6 +51,7 @@ struct Staging: Sendable {
                 .stagingDamaged, "“\(file.name)” has changed in staging: pick it again.",
                 detail: "\(file.path): \(facts.size) bytes instead of \(file.bytes.map(String.init) ?? "?")")
         }
+        return facts
     }
 
     /// Reads the file whole and compares its hash.

@@ -4,9 +4,9 @@ import Vocabulary
 extension Uploader {
     /// As `Weather.persist`.
     func persist<Value: Sendable>(
-        part: Int? = nil, showsToken: Bool = true, _ operation: @Sendable () async throws(Failure) -> Value
+        _ way: Weather.Way = .backend, part: Int? = nil, _ operation: @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        try await weather.persist(showsToken: showsToken) { () throws(Failure) in
+        try await weather.persist(way) { () throws(Failure) in
             do throws(Failure) { return try await operation() } catch {
                 note(error, part: part)
                 throw error
