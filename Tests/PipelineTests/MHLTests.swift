@@ -79,21 +79,29 @@ import Vocabulary
                 struct File: Decodable {
                     var path: String
                     var sha256: String
-                    var sha256_recomputed: String?
+                    var recomputed: String?
                     var confirmed: Bool
+                    enum CodingKeys: String, CodingKey {
+                        case path, sha256, confirmed
+                        case recomputed = "sha256_recomputed"
+                    }
                 }
                 var shoot: String
-                var confirmed_files: Int
+                var confirmedCount: Int
                 var files: [File]
+                enum CodingKeys: String, CodingKey {
+                    case shoot, files
+                    case confirmedCount = "confirmed_files"
+                }
             }
             let receipt = try JSONDecoder().decode(
                 Receipt.self, from: Data(contentsOf: URL(fileURLWithPath: card + "/rushes-receipt.json")))
-            #expect(receipt.shoot == "S" && receipt.confirmed_files == 1)
+            #expect(receipt.shoot == "S" && receipt.confirmedCount == 1)
             #expect(receipt.files.map(\.path) == ["not-media.mp4", "picture.png"])
             #expect(receipt.files.map(\.confirmed) == [false, true])
             for file in receipt.files {
                 #expect(try Files.sha256(of: .reading(card + "/" + file.path)).rawValue == file.sha256)
-                #expect(file.sha256_recomputed == (file.confirmed ? file.sha256 : nil))
+                #expect(file.recomputed == (file.confirmed ? file.sha256 : nil))
             }
 
             // Bytes that are others by now, taken once more: the list before is what they differ from.

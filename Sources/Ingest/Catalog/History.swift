@@ -210,16 +210,15 @@ extension FileRow {
 
 extension Database {
     fileprivate func append(_ entry: HistoryEntry, to item: ItemID, at time: Int64) throws(Failure) {
-        try run(
+        let row = try row(
             """
             INSERT INTO history(item, number, at, entry)
-            SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3 FROM history WHERE item = ?1
+            SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3 FROM history WHERE item = ?1 RETURNING number
             """, [SQLValue(item), SQLValue(time), .text(try JSON.text(entry))])
+        guard let number = row?.int(0), number > HistoryBounds.firstKept + HistoryBounds.lastKept else { return }
         try run(
-            """
-            DELETE FROM history WHERE item = ?1 AND number > \(HistoryBounds.firstKept)
-                AND number <= (SELECT max(number) FROM history WHERE item = ?1) - \(HistoryBounds.lastKept)
-            """, [SQLValue(item)])
+            "DELETE FROM history WHERE item = ?1 AND number > \(HistoryBounds.firstKept) AND number <= ?2",
+            [SQLValue(item), SQLValue(number - HistoryBounds.lastKept)])
     }
 
     /// Whose an upload is, and which of its files.

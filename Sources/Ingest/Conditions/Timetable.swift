@@ -17,7 +17,8 @@ public struct DaySpan: Sendable, Hashable {
     /// `00:00` to `24:00`.
     private static func minute(_ text: some StringProtocol) -> Int? {
         let pieces = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard pieces.count == 2, pieces.allSatisfy({ (1...2).contains($0.count) && $0.utf8.allSatisfy(ByteCount.isDigit) }),
+        guard pieces.count == 2,
+            pieces.allSatisfy({ (1...2).contains($0.count) && $0.utf8.allSatisfy(ByteCount.isDigit) }),
             let hour = UInt8(pieces[0]), let minute = UInt8(pieces[1]), minute < 60
         else { return nil }
         let minutes = Int(hour) * 60 + Int(minute)
