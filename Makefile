@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak-ingest soak fuzz install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak-ingest soak-upload soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,7 +52,10 @@ fuzz: build ## damaged photos, videos and sounds for MINUTES (1) by SEED (1): ea
 soak-ingest: build ## ingest under random kill -9 of box, backend and media processes for MINUTES (1), replayable by SEED (1)
 	@scripts/soak-ingest --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
 
-soak: soak-ingest ## the same
+soak-upload: build ## uploads over a bad network under random kill -9 of box, backend and store for MINUTES (1), by SEED (1)
+	@scripts/soak-upload --rushes $(BIN)/rushes --minutes $(MINUTES) --seed $(SEED)
+
+soak: soak-ingest soak-upload ## both
 
 install: build ## put the programs into PREFIX/bin (/usr/local)
 	install -d $(DESTDIR)$(PREFIX)/bin

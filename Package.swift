@@ -39,6 +39,7 @@ let package = Package(
         library("CSeccomp", pkgConfig: "libseccomp", apt: ["libseccomp-dev"]),
         library("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
         library("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
+        library("CXXHash", pkgConfig: "libxxhash", apt: ["libxxhash-dev"]),
         library("CExpat", pkgConfig: "expat", apt: ["libexpat1-dev"]),
         library("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: ["libmicrohttpd-dev"]),
         library(
@@ -57,7 +58,7 @@ let package = Package(
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["Vocabulary", "CCrypto"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto", "CXXHash"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses", "CSeccomp"]),
@@ -77,7 +78,7 @@ let package = Package(
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
         // The two sides. They meet in Vocabulary.
-        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
+        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "MediaJobs"]),
         module(
             "Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "HTTPServer", "MediaJobs"]),
 
@@ -122,7 +123,7 @@ let package = Package(
                 "TestStores", "Backend", "HTTPServer", "SQLite", "Curl", "XML", "Digests", "Files", "MediaJobs",
                 "Vocabulary",
             ]),
-        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "XML", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
             uses: [

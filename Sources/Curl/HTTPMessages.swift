@@ -1,3 +1,5 @@
+internal import CCurl
+
 /// One HTTP request.
 public struct HTTPRequest: Sendable {
     public enum Method: String, Sendable {
@@ -30,6 +32,8 @@ public struct HTTPRequest: Sendable {
     /// Called with the body's bytes that were handed to the network so far, from the connection's thread, at most
     /// `HTTPLimits.progressStep` bytes apart.
     public var progress: (@Sendable (Int) -> Void)?
+    /// Bounds how fast the body goes, together with all others that have the same one.
+    public var throttle: SendThrottle?
 
     public init(
         _ method: Method, _ url: String, socketPath: String? = nil, headers: HTTPHeaders = [:], body: Body = .none,
@@ -95,5 +99,19 @@ public struct HTTPResponse: Sendable, Hashable {
         self.status = status
         self.headers = headers
         self.body = body
+    }
+}
+
+extension HTTPResponse {
+    /// What time it is where the answer was made, in seconds since 1970.
+    public var date: Double? { headers["Date"].flatMap(HTTPDate.seconds) }
+}
+
+public enum HTTPDate {
+    /// - Parameter text: a date in UTC as HTTP writes it, or `20261130 08:22:00`.
+    /// - Returns: seconds since 1970.
+    public static func seconds(_ text: String) -> Double? {
+        let seconds = curl_getdate(text, nil)
+        return seconds < 0 ? nil : Double(seconds)
     }
 }

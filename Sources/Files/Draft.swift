@@ -7,7 +7,8 @@ public final class Draft: @unchecked Sendable {
     // Unchecked: one owner at a time writes, commits or lets go; nothing here is shared while it changes.
     public let file: OpenFile
     public let path: String
-    private var isPending = true
+    /// It has no name yet.
+    public private(set) var isPending = true
 
     private init(file: OpenFile, path: String) {
         self.file = file
@@ -55,8 +56,17 @@ public final class Draft: @unchecked Sendable {
 
     /// fsync, rename, fsync the folder: one durable step.
     /// - Throws: `conflict` when the name is taken and `replacing` is false.
-    public func commit(replacing: Bool = false) throws(Failure) {
-        try file.synchronize()
+    public func commit(replacing: Bool = false) throws(Failure) { try Self.commit([self], replacing: replacing) }
+
+    /// All of them get their names: one durable step. Where it fails, some may have theirs.
+    public static func commit(_ drafts: [Draft], replacing: Bool) throws(Failure) {
+        for draft in drafts { try draft.file.synchronize() }
+        for draft in drafts { try draft.takeName(replacing: replacing) }
+        for folder in Set(drafts.map { Files.folder(of: $0.path) }) { try Files.synchronizeFolder(folder) }
+        if !drafts.isEmpty { DurableSteps.passed("files.commit") }
+    }
+
+    private func takeName(replacing: Bool) throws(Failure) {
         if replacing {
             try checked("rename", path, rename(file.path, path))
         } else {
@@ -67,8 +77,6 @@ public final class Draft: @unchecked Sendable {
             guard result == 0 else { throw FileFault.failure(-result, "renameat2", path) }
         }
         isPending = false
-        try Files.synchronizeFolder(Files.folder(of: path))
-        DurableSteps.passed("files.commit")
     }
 
     /// A descriptor of its own for somebody else to write to.

@@ -67,6 +67,20 @@ public enum Files {
         try synchronizeFolder(parent)
     }
 
+    /// Makes a folder, for this user only, in one whose own name is durable already.
+    /// - Returns: its path.
+    @discardableResult
+    public static func makeFolder(_ name: String, in folder: String) throws(Failure) -> String {
+        let path = folder + "/" + name
+        if mkdir(path, 0o700) != 0 {
+            guard errno == EEXIST else { throw FileFault.failure(errno, "mkdir", path) }
+            guard try facts(path)?.kind == .folder else { throw FileFault.failure(EEXIST, "mkdir", path) }
+        }
+        // Where it was there: whoever made it may not have come to make its name durable.
+        try synchronizeFolder(folder)
+        return path
+    }
+
     /// Writes a small file whole. Replaces an older one.
     public static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
         let draft = try Draft.begin(for: path)
@@ -100,17 +114,35 @@ public enum Files {
         return true
     }
 
-    /// Removes a file; one that is not there is no error.
-    public static func remove(_ path: String) throws(Failure) {
-        if unlink(path) != 0 {
-            guard errno == ENOENT || errno == ENOTDIR else { throw FileFault.failure(errno, "unlink", path) }
-            // Whoever removed it may have been killed before that was durable.
-            if try facts(folder(of: path)) != nil { try synchronizeFolderIfAllowed(folder(of: path)) }
-            return
+    /// Removes files, and then those of the folders in which nothing is left: durable together, as one step. What is not there is no error.
+    /// - Parameter folders: inner ones first.
+    public static func remove(_ paths: [String], andIfEmpty folders: [String] = []) throws(Failure) {
+        var isChanged = false
+        // Also where nothing was found: whoever removed it may have been killed before that was durable.
+        var changed: Set<String> = []
+        for path in paths {
+            if unlink(path) == 0 {
+                isChanged = true
+            } else if errno != ENOENT && errno != ENOTDIR {
+                throw FileFault.failure(errno, "unlink", path)
+            }
+            changed.insert(folder(of: path))
         }
-        try synchronizeFolder(folder(of: path))
-        DurableSteps.passed("files.remove")
+        for path in folders {
+            if rmdir(path) == 0 {
+                isChanged = true
+            } else if errno != ENOENT {
+                if errno == ENOTEMPTY || errno == EEXIST { continue }
+                throw FileFault.failure(errno, "rmdir", path)
+            }
+            changed.insert(folder(of: path))
+        }
+        for folder in changed where try facts(folder) != nil { try synchronizeFolderIfAllowed(folder) }
+        if isChanged { DurableSteps.passed("files.remove") }
     }
+
+    /// Removes a file; one that is not there is no error.
+    public static func remove(_ path: String) throws(Failure) { try remove([path]) }
 
     /// Removes a folder with all in it; one that is not there is no error. Links inside are removed, not followed.
     public static func removeTree(_ path: String) throws(Failure) {

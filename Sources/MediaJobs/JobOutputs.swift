@@ -12,7 +12,7 @@ public struct SealedFile: Sendable, Equatable {
     }
 }
 
-/// The parent's side of a job's outputs: opened here as drafts, checked and synced when sealed, and given their names all together when the
+/// The parent's side of a job's outputs: opened here as drafts, checked when sealed, and made durable under their names all together when the
 /// job comes to its result. So an older file under such a name stays until there is something to replace it, and a job that fails leaves
 /// nothing. Confined to the thread that runs the job.
 final class JobOutputs {
@@ -47,7 +47,7 @@ final class JobOutputs {
 
     enum Seal { case stored, broken(String) }
 
-    /// Checks what the worker says, and makes the bytes durable. The hash is computed here again: the worker parses bytes from outside and
+    /// Checks what the worker says. The hash is computed here again: the worker parses bytes from outside and
     /// may have been taken over by them, and it costs little (0.6 s a GiB, from the page cache).
     /// - Returns: `broken` where the worker's word does not hold.
     func store(_ output: SealedOutput) throws(Failure) -> Seal {
@@ -59,24 +59,21 @@ final class JobOutputs {
         guard try Files.sha256(of: draft.file) == output.sha256 else {
             return .broken("\(output.name) has another SHA-256")
         }
-        try draft.file.synchronize()
         sealed.append(output)
         return .stored
     }
 
-    /// Gives the sealed outputs their names, in the order in which they came.
+    /// Gives the sealed outputs their names, durable all together.
     func commit() throws(Failure) -> [SealedFile] {
         var files: [SealedFile] = []
-        do throws(Failure) {
-            for output in sealed {
-                guard let draft = drafts.removeValue(forKey: output.name), let path = paths[output.name] else {
-                    continue
-                }
-                try draft.commit(replacing: true)
-                files.append(SealedFile(output: output, path: path))
-            }
-        } catch {
-            for file in files { try? Files.remove(file.path) }
+        var named: [Draft] = []
+        for output in sealed {
+            guard let draft = drafts.removeValue(forKey: output.name) else { continue }
+            named.append(draft)
+            files.append(SealedFile(output: output, path: draft.path))
+        }
+        do throws(Failure) { try Draft.commit(named, replacing: true) } catch {
+            for draft in named where !draft.isPending { try? Files.remove(draft.path) }
             throw error
         }
         discard()

@@ -20,6 +20,11 @@ public actor Database {
     /// How long a writer of another process is waited for, in milliseconds.
     private static let busyTimeout: Int32 = 15_000
 
+    /// What has come since the last commit began.
+    private var waiting: [any WaitingWrite] = []
+    /// Writes in one commit. There are as many writers as operations at once; this only bounds a mistake.
+    private static let groupMax = 256
+
     private init(path: String, connection: OpaquePointer) {
         self.path = path
         self.connection = connection
@@ -52,7 +57,7 @@ public actor Database {
         return database
     }
 
-    private func prepareSchema(_ migrations: [String]) throws(Failure) {
+    private func prepareSchema(_ migrations: [String]) async throws(Failure) {
         sqlite3_busy_timeout(connection, Self.busyTimeout)
         try execute("PRAGMA journal_mode=WAL")
         try execute("PRAGMA synchronous=FULL")
@@ -60,7 +65,7 @@ public actor Database {
         // the system's own cache has the pages anyway.
         try execute("PRAGMA cache_size=-512")
         try execute("PRAGMA foreign_keys=ON")
-        try write("schema") { database throws(Failure) in
+        try await write("schema") { database throws(Failure) in
             let version = try database.row("PRAGMA user_version")?.int(0) ?? 0
             guard version <= migrations.count else {
                 throw Failure(
@@ -76,22 +81,51 @@ public actor Database {
 
     /// Runs `body` as one transaction: all of it is durable when this returns, or nothing of it happened. One durable step, unless the body
     /// changed nothing.
+    ///
+    /// Writes that come while another is being made durable share one commit: its sync is what a write costs.
     public func write<Value: Sendable>(
-        _ step: String, _ body: @Sendable (isolated Database) throws(Failure) -> Value
-    ) throws(Failure) -> Value {
-        try execute("BEGIN IMMEDIATE")
-        let before = sqlite3_total_changes64(connection)
-        let value: Value
+        _ step: String, _ body: @escaping @Sendable (isolated Database) throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result = await withCheckedContinuation { continuation in
+            waiting.append(Write(step: step, body: body, continuation: continuation))
+            // Behind those who wait for the queue already: they may have something to write as well.
+            if waiting.count == 1 { Task { commitWaiting() } }
+        }
+        return try result.get()
+    }
+
+    private func commitWaiting() {
+        let group = waiting.prefix(Self.groupMax)
+        waiting.removeFirst(group.count)
+        if !waiting.isEmpty { Task { commitWaiting() } }
         do throws(Failure) {
-            value = try body(self)
-            try execute("COMMIT")
+            try commit(group)
         } catch {
             // A failed COMMIT (disk full) leaves the transaction open; some errors have rolled it back already.
             sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)
-            throw error
+            for write in group { write.fail(error) }
         }
-        if sqlite3_total_changes64(connection) != before { DurableSteps.passed(step) }
-        return value
+        for write in group { write.end() }
+    }
+
+    private func commit(_ group: ArraySlice<any WaitingWrite>) throws(Failure) {
+        try run("BEGIN IMMEDIATE")
+        var changed: [String] = []
+        for write in group {
+            let before = sqlite3_total_changes64(connection)
+            // One that fails must not take the others with it.
+            if group.count > 1 { try run("SAVEPOINT one") }
+            if let failure = write.run(in: self) {
+                // Alone; or some errors (disk full) have rolled everything back already.
+                if group.count == 1 || sqlite3_get_autocommit(connection) != 0 { throw failure }
+                try run("ROLLBACK TO one")
+            } else if sqlite3_total_changes64(connection) != before {
+                changed.append(write.step)
+            }
+            if group.count > 1 { try run("RELEASE one") }
+        }
+        try run("COMMIT")
+        for step in changed { DurableSteps.passed(step) }
     }
 
     /// Several reads of one state.
@@ -160,6 +194,46 @@ public actor Database {
     private func fault(_ code: Int32, _ sql: String) -> Failure {
         SQLiteFault.failure(code, sql, path, String(cString: sqlite3_errmsg(connection)))
     }
+}
+
+private protocol WaitingWrite {
+    var step: String { get }
+    /// - Returns: why its body failed.
+    func run(in database: isolated Database) -> Failure?
+    /// Nothing of it happened, whatever its body came to.
+    func fail(_ failure: Failure)
+    /// Tells the caller.
+    func end()
+}
+
+private final class Write<Value: Sendable>: WaitingWrite {
+    let step: String
+    private let body: @Sendable (isolated Database) throws(Failure) -> Value
+    private let continuation: CheckedContinuation<Result<Value, Failure>, Never>
+    private var result: Result<Value, Failure> = .failure(Failure(.internalError, "A write was never carried out."))
+
+    init(
+        step: String, body: @escaping @Sendable (isolated Database) throws(Failure) -> Value,
+        continuation: CheckedContinuation<Result<Value, Failure>, Never>
+    ) {
+        self.step = step
+        self.body = body
+        self.continuation = continuation
+    }
+
+    func run(in database: isolated Database) -> Failure? {
+        do throws(Failure) {
+            result = .success(try body(database))
+            return nil
+        } catch {
+            result = .failure(error)
+            return error
+        }
+    }
+    func fail(_ failure: Failure) {
+        if case .success = result { result = .failure(failure) }
+    }
+    func end() { continuation.resume(returning: result) }
 }
 
 /// Finalizes its statement when it goes.

@@ -111,6 +111,7 @@ extension FailureCode {
     public static let backendError = FailureCode(rawValue: "backend-error")
     public static let badRequest = FailureCode(rawValue: "bad-request")
     public static let unauthorized = FailureCode(rawValue: "unauthorized")
+    public static let forbidden = FailureCode(rawValue: "forbidden")
     public static let notFound = FailureCode(rawValue: "not-found")
     public static let gone = FailureCode(rawValue: "gone")
     public static let conflict = FailureCode(rawValue: "conflict")
@@ -123,6 +124,8 @@ extension FailureCode {
     public static let quotaExceeded = FailureCode(rawValue: "quota-exceeded")
     public static let busy = FailureCode(rawValue: "busy")
     public static let clockSkewed = FailureCode(rawValue: "clock-skewed")
+    public static let redirected = FailureCode(rawValue: "redirected")
+    public static let foreignAnswer = FailureCode(rawValue: "foreign-answer")
 
     /// The documented table of codes: one row a code.
     public static let all: [Row] = [
@@ -183,6 +186,7 @@ extension FailureCode {
             meaning: "the backend or store answered with a fault of its own"),
         Row(code: .badRequest, remedy: .giveUp, status: 400, meaning: "the request has the wrong form"),
         Row(code: .unauthorized, remedy: .askUser, status: 401, meaning: "no valid token"),
+        Row(code: .forbidden, remedy: .askUser, status: 403, meaning: "the token is valid, but not for this"),
         Row(code: .notFound, remedy: .giveUp, status: 404, meaning: "no such thing for this owner"),
         Row(code: .gone, remedy: .giveUp, status: 410, meaning: "was there and is not any more"),
         Row(code: .conflict, remedy: .giveUp, status: 409, meaning: "contradicts what is already there"),
@@ -201,6 +205,13 @@ extension FailureCode {
         Row(
             code: .clockSkewed, remedy: .askUser, status: 503,
             meaning: "the clocks of two machines are so far apart that signatures do not hold"),
+        Row(
+            code: .redirected, remedy: .retryLater, status: 502,
+            meaning: "the answer points to another address, where nothing is sent unasked"),
+        Row(
+            code: .foreignAnswer, remedy: .retryLater, status: 502,
+            meaning: "something on the way (a proxy, a network's login page) answered in the backend's or store's place"
+        ),
     ]
     private static let rows: [FailureCode: Row] = Dictionary(uniqueKeysWithValues: all.map { ($0.code, $0) })
 }

@@ -114,6 +114,18 @@ final class ScratchFolder {
         #expect(try await database.rows("SELECT * FROM t").isEmpty)
     }
 
+    @Test func writesThatShareACommitFailAlone() async throws {
+        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let observer = try await Database.open(scratch.path + "/db", migrations: schema)
+        let before = try await observer.row("PRAGMA data_version")?.int(0)
+        let refused = await database.insertTogether(0..<20)
+        #expect(refused == [0: .cancelled, 5: .cancelled, 10: .cancelled, 15: .cancelled, 7: .conflict])
+        let kept = try await observer.rows("SELECT b FROM t").map { Int($0.text(0) ?? "") ?? -1 }
+        #expect(Set(kept) == Set(0..<20).subtracting(refused.keys))
+        let after = try await observer.row("PRAGMA data_version")?.int(0)
+        #expect(try #require(after) - #require(before) == 1, "not one commit")
+    }
+
     @Test func valuesComeBackAsTheyWent() async throws {
         let database = try await Database.open(scratch.path + "/db", migrations: schema)
         let values: [SQLValue] = [.null, 7, .real(1.5), "", "né\u{0}wline\n", .blob([]), .blob([0, 255])]
@@ -140,5 +152,26 @@ final class ScratchFolder {
         #expect(row?.values == [1, "x"])
         let failure = await #expect(throws: Failure.self) { try await database.run("INSERT INTO t(b) VALUES('x')") }
         #expect(failure?.code == .conflict)
+    }
+}
+
+extension Database {
+    /// Writes numbers all at once: this queue is taken until each of the writers stands in it. Each fifth throws, and number 7 is refused.
+    fileprivate func insertTogether(_ numbers: Range<Int>) async -> [Int: FailureCode] {
+        let writers = numbers.map { number in
+            Task { () -> FailureCode? in
+                do throws(Failure) {
+                    try await write("test") { database throws(Failure) -> Void in
+                        try database.run("INSERT INTO t(b) VALUES(?1)", [.text("\(number)")])
+                        if number.isMultiple(of: 5) { throw Failure(.cancelled, "Stopped.") }
+                        if number == 7 { try database.run("INSERT INTO t(b) VALUES('7')") }
+                    }
+                    return nil
+                } catch { return error.code }
+            }
+        }
+        var refused: [Int: FailureCode] = [:]
+        for (number, writer) in zip(numbers, writers) { refused[number] = await writer.value }
+        return refused
     }
 }

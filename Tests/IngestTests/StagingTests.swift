@@ -119,7 +119,7 @@ import Vocabulary
         var row = file("/none")
         row.path = path
         row.state = .released
-        #expect(throws: Failure.self) { try staging.remove(row) }
+        #expect(throws: Failure.self) { try staging.remove([row], of: item, withFolder: true) }
         #expect(try Files.facts(scratch.path + "/home/precious") != nil)
     }
 
@@ -129,14 +129,14 @@ import Vocabulary
             atPath: staging.folder(of: item), withDestinationPath: scratch.path + "/outside")
         var row = file("/none")
         row.state = .released
-        #expect(throws: Failure.self) { try staging.remove(row) }
+        #expect(throws: Failure.self) { try staging.remove([row], of: item, withFolder: true) }
         #expect(try Files.facts(scratch.path + "/outside/original") != nil)
     }
 
     @Test func aFileThatTheCatalogDoesNotLetGoStays() throws {
         let source = try scratch.write(pattern(10), "card/CLIP.MP4")
         let staged = try staging.adopt(file(source), isMoved: false, stop: StopFlag())
-        #expect(throws: Failure.self) { try staging.remove(staged) }
+        #expect(throws: Failure.self) { try staging.remove([staged], of: item, withFolder: true) }
         #expect(try Files.facts(staging.path(of: staged)) != nil)
     }
 

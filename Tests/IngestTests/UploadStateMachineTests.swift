@@ -71,6 +71,80 @@ import Vocabulary
         #expect(machine.handle(.session(session(2))) == [.sign([1, 2], generation: 2)])
     }
 
+    @Test func aSessionThatIsAliveAfterAllIsListedAndTheRestIsSent() throws {
+        var machine = try machine(parts: 3)
+        _ = machine.handle(.begun(.nothing))
+        _ = machine.handle(.session(session(1, urls: [1, 2, 3])))
+        _ = machine.handle(.stored(1, generation: 1))
+        #expect(machine.handle(.sessionLost(generation: 1, part: 2)) == [.reopen(generation: 1)])
+        // The backend has looked and found it.
+        #expect(machine.handle(.session(session(1))) == [.list])
+        // Part 3 is still on its way: what becomes of it counts.
+        #expect(machine.handle(.listed(listing(1, [1]))) == [.sign([2], generation: 1)])
+        #expect(machine.handle(.signed(generation: 1, [2: "b"])) == [.send(2, url: "b", generation: 1)])
+        #expect(machine.handle(.stored(2, generation: 1)) == [])
+        #expect(machine.handle(.stored(3, generation: 1)) == [.complete(generation: 1)])
+    }
+
+    @Test func aPartThatArrivesWhileTheStoreIsAskedIsNotSentAgain() throws {
+        var machine = try machine(parts: 3)
+        _ = machine.handle(.begun(.nothing))
+        _ = machine.handle(.session(session(1, urls: [1, 2, 3])))
+        _ = machine.handle(.sessionLost(generation: 1, part: 1))
+        #expect(machine.handle(.stored(2, generation: 1)) == [])
+        _ = machine.handle(.session(session(1)))
+        #expect(machine.handle(.stored(3, generation: 1)) == [])
+        // A second one that was told the same, late.
+        #expect(machine.handle(.sessionLost(generation: 1, part: 2)) == [])
+        // The listing was made before.
+        #expect(machine.handle(.listed(listing(1, []))) == [.sign([1], generation: 1)])
+        _ = machine.handle(.signed(generation: 1, [1: "a"]))
+        #expect(machine.handle(.stored(1, generation: 1)) == [.complete(generation: 1)])
+    }
+
+    @Test func aPartThatIsListedButStillOnItsWayIsWaitedForBeforeTheEnd() throws {
+        var machine = try machine(parts: 2)
+        _ = machine.handle(.begun(.nothing))
+        _ = machine.handle(.session(session(1, urls: [1, 2])))
+        _ = machine.handle(.sessionLost(generation: 1, part: 1))
+        _ = machine.handle(.session(session(1)))
+        #expect(machine.handle(.listed(listing(1, [1, 2]))) == [])
+        // Refused now, it is at the store all the same.
+        #expect(machine.handle(.partRefused(2, generation: 1)) == [.complete(generation: 1)])
+    }
+
+    @Test func aPartThatALivingSessionHasLostIsSentAgain() throws {
+        var machine = try machine(parts: 2)
+        _ = machine.handle(.begun(.session(generation: 1, acknowledged: [1, 2])))
+        #expect(machine.handle(.listed(listing(1, [2]))) == [.complete(generation: 1)])
+        #expect(machine.handle(.incomplete(generation: 1)) == [.list])
+        #expect(machine.handle(.listed(listing(1, [2]))) == [.reopen(generation: 1)])
+        #expect(machine.handle(.session(session(1))) == [.list])
+        #expect(machine.handle(.listed(listing(1, [2]))) == [.sign([1], generation: 1)])
+    }
+
+    @Test func aBackendThatListsAllPartsAndMissesSomeEndsTheUpload() throws {
+        var machine = try machine(parts: 1)
+        _ = machine.handle(.begun(.session(generation: 1, acknowledged: [])))
+        var actions = machine.handle(.listed(listing(1, [1])))
+        var rounds = 0
+        while actions == [.complete(generation: 1)] {
+            rounds += 1
+            try #require(rounds < 100)
+            actions = machine.handle(.incomplete(generation: 1))
+            if actions == [.list] { actions = machine.handle(.listed(listing(1, [1]))) }
+        }
+        #expect(rounds == UploadStateMachine.setbackMax + 1)
+        #expect(machine.isEnded)
+    }
+
+    @Test func whatIsOfNoUseAndAliveIsAskedForToo() throws {
+        var machine = try machine(parts: 2)
+        #expect(machine.handle(.begun(.useless(generation: 3))) == [.reopen(generation: 3)])
+        #expect(machine.handle(.session(session(3))) == [.list])
+        #expect(machine.handle(.listed(listing(3, [2]))) == [.sign([1], generation: 3)])
+    }
+
     @Test func aListedPartOfAnotherLengthIsNotTheFiles() throws {
         var machine = try machine(parts: 1)
         _ = machine.handle(.begun(.session(generation: 1, acknowledged: [])))
@@ -128,7 +202,7 @@ import Vocabulary
             return
         }
         #expect(failure.code == .backendError)
-        #expect(generation == UploadStateMachine.reopenMax + 1)
+        #expect(generation == UploadStateMachine.setbackMax + 1)
     }
 
     @Test func aPartThatIsRefusedForEverEndsTheUpload() throws {
@@ -162,6 +236,7 @@ import Vocabulary
         var held: Set<Int> = []
         var acknowledged: Set<Int> = []
         var isComplete = false
+        var isLost = false
         var pending = machine.handle(.begun(.nothing))
         var steps = 0
         while !pending.isEmpty {
@@ -175,9 +250,13 @@ import Vocabulary
                 pending += machine.handle(.session(session(1, urls: numbers)))
             case .reopen(let old):
                 #expect(old == generation, "seed \(seed)")
-                generation += 1
-                held = []
-                acknowledged = []
+                // The backend decides whether the session was lost.
+                if isLost {
+                    generation += 1
+                    held = []
+                    acknowledged = []
+                    isLost = false
+                }
                 pending += machine.handle(.session(session(generation)))
             case .list: pending += machine.handle(.listed(listing(generation, Array(held))))
             case .sign(let numbers, let of):
@@ -193,9 +272,15 @@ import Vocabulary
                 }
                 #expect(!acknowledged.contains(number), "seed \(seed): part \(number) was sent again")
                 if isUnlucky {
-                    pending += machine.handle(
-                        Bool.random(using: &random)
-                            ? .urlRefused(number, generation: of) : .sessionLost(generation: of))
+                    switch Int.random(in: 0..<3, using: &random) {
+                    case 0: pending += machine.handle(.urlRefused(number, generation: of))
+                    case 1: pending += machine.handle(.sessionLost(generation: of, part: number))
+                    default:
+                        isLost = true
+                        pending += machine.handle(.sessionLost(generation: of, part: number))
+                    }
+                } else if isLost {
+                    pending += machine.handle(.sessionLost(generation: of, part: number))
                 } else {
                     held.insert(number)
                     acknowledged.insert(number)

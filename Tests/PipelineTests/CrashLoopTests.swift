@@ -7,7 +7,7 @@ import Vocabulary
 @Suite(.serialized) struct CrashLoopTests {
     /// Durable steps of the box for one shoot of a video with a sidecar and a photo, prepared on the box. A change of the pipeline changes it on
     /// purpose; a loop that ended early would show here.
-    static let stepsOfTheBox = 61
+    static let stepsOfTheBox = 52
     /// Rounds at once: each waits for the backend most of the time.
     static let width = 4
 

@@ -86,23 +86,32 @@ private struct WatchedTransport: UploadTransport {
         try await stage.end()
     }
 
-    @Test(
-        .timeLimit(.minutes(1)),
-        arguments: [
-            HTTPResponse(status: 404), HTTPResponse(status: 503, headers: ["Retry-After": "20"]),
-            HTTPResponse(status: 200, headers: ["Content-Type": "text/html"], body: Array("<html>".utf8)),
-            HTTPResponse(
-                status: 200, headers: ["Content-Type": "text/event-stream"],
-                body: Array("event: item\ndata: {}\n\nevent: item\ndata: \u{0}\n\n".utf8)),
-            HTTPResponse(
-                status: 200, headers: ["Content-Type": "text/event-stream"],
-                body: [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 18)),
-        ])
-    func withoutAProperStreamTheBoxAsksAndGetsThere(answer: HTTPResponse) async throws {
+    /// What a server may say in the place of a stream.
+    enum StrangeAnswer: CaseIterable {
+        case notFound, busy, page, nonsense, endless
+
+        var response: HTTPResponse {
+            let stream: HTTPHeaders = ["Content-Type": "text/event-stream"]
+            return switch self {
+            case .notFound: HTTPResponse(status: 404)
+            case .busy: HTTPResponse(status: 503, headers: ["Retry-After": "20"])
+            case .page: HTTPResponse(status: 200, headers: ["Content-Type": "text/html"], body: Array("<html>".utf8))
+            case .nonsense:
+                HTTPResponse(
+                    status: 200, headers: stream,
+                    body: Array("event: item\ndata: {}\n\nevent: item\ndata: \u{0}\n\n".utf8))
+            case .endless:
+                HTTPResponse(status: 200, headers: stream, body: [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 18))
+            }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)), arguments: StrangeAnswer.allCases)
+    func withoutAProperStreamTheBoxAsksAndGetsThere(answer: StrangeAnswer) async throws {
         let stage = try await Stage()
         for index in 0..<3 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
-            request.url.hasSuffix("/v1/events") ? answer : nil
+            request.url.hasSuffix("/v1/events") ? answer.response : nil
         }
         let (_, items) = try await stage.ingest(stage.settings(network))
         #expect(items.map(\.state) == [.ready, .ready, .ready])

@@ -27,7 +27,8 @@ struct JobExecution: Sendable {
     private static let verifyShare = 0.1
 
     /// What this attempt fetches and makes on this machine.
-    private var folder: String { "\(workFolder)/\(job.item.id).\(job.epoch)" }
+    private var folder: String { workFolder + "/" + folderName }
+    private var folderName: String { "\(job.item.id).\(job.epoch)" }
 
     func run() async throws(Failure) -> Ending {
         defer { try? Files.removeTree(folder) }
@@ -130,7 +131,7 @@ struct JobExecution: Sendable {
         async throws(Failure) -> Reason?
     {
         guard !plan.transcode.isEmpty || !plan.thumbSizes.isEmpty else { return nil }
-        try Files.makeFolder(folder)
+        try Files.makeFolder(folderName, in: workFolder)
         let path = try await store.path(key, in: folder)
         var files: [MadeFile] = []
         if !plan.transcode.isEmpty {

@@ -72,7 +72,7 @@ protocol BlobStore: Sendable {
 
     /// Bytes of an object; nil when it is not there.
     func size(_ key: BlobKey) async throws(Failure) -> Int?
-    /// Takes a finished file of the work folder over, durably. - Returns: what was stored, hashed on the way.
+    /// Takes a finished and durable file of the work folder over. - Returns: what was stored, hashed on the way.
     func adopt(_ path: String, as key: BlobKey) async throws(Failure) -> (bytes: Int, sha256: SHA256Digest)
     /// A path under which the object can be read on this machine. A store elsewhere fetches it into the folder, once.
     func path(_ key: BlobKey, in folder: String) async throws(Failure) -> String

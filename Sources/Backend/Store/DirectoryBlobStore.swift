@@ -1,5 +1,6 @@
 import Digests
 import Files
+import Synchronization
 import Vocabulary
 
 /// Blobs in a folder of this machine.
@@ -12,6 +13,7 @@ struct DirectoryBlobStore: BlobStore {
     private let disk: DiskQueue
     /// Assembling and hashing large files runs beside small steps, not before them.
     private let bulk: DiskQueue
+    private let shards = KnownFolders()
 
     var incoming: String { folder + "/incoming" }
     var blobs: String { folder + "/blobs" }
@@ -34,8 +36,8 @@ struct DirectoryBlobStore: BlobStore {
     func path(of session: StoreSession) -> String { incoming + "/" + session.folderName }
 
     func begin(_ session: StoreSession) async throws(Failure) -> String? {
-        let path = path(of: session)
-        try await disk.run { () throws(Failure) in try Files.makeFolder(path) }
+        let incoming = incoming
+        try await disk.run { () throws(Failure) in _ = try Files.makeFolder(session.folderName, in: incoming) }
         return nil
     }
 
@@ -85,12 +87,13 @@ struct DirectoryBlobStore: BlobStore {
     // MARK: Objects
 
     func blobPath(_ key: BlobKey) -> String {
-        "\(blobs)/\(Digest.sha256(key.rawValue).rawValue.prefix(2))/\(key)"
+        "\(blobs)/\(shard(of: key))/\(key)"
     }
+    private func shard(of key: BlobKey) -> String { String(Digest.sha256(key.rawValue).rawValue.prefix(2)) }
 
     private func readyPath(_ key: BlobKey) async throws(Failure) -> String {
-        let path = blobPath(key)
-        try await disk.run { () throws(Failure) in try Files.makeFolder(Files.folder(of: path)) }
+        let (path, blobs, shards) = (blobPath(key), blobs, shards)
+        try await disk.run { () throws(Failure) in try shards.make(shard(of: key), in: blobs) }
         return path
     }
 
@@ -101,10 +104,7 @@ struct DirectoryBlobStore: BlobStore {
 
     func adopt(_ path: String, as key: BlobKey) async throws(Failure) -> (bytes: Int, sha256: SHA256Digest) {
         let target = try await readyPath(key)
-        try await disk.run { () throws(Failure) in
-            try OpenFile.reading(path).synchronize()
-            try Files.move(path, to: target)
-        }
+        try await disk.run { () throws(Failure) in try Files.move(path, to: target) }
         return try await bulk.run { () throws(Failure) in
             let file = try OpenFile.reading(target)
             return (try file.facts().size, try Files.sha256(of: file))
@@ -168,6 +168,20 @@ struct DirectoryBlobStore: BlobStore {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Folders that this process has made durable: an object's is not synced again for each object.
+private final class KnownFolders: Sendable {
+    private let names = Mutex<Set<String>>([])
+
+    func make(_ name: String, in folder: String) throws(Failure) {
+        // Within the lock: who finds the folder there relies on its name.
+        try names.withLock { names throws(Failure) in
+            guard !names.contains(name) else { return }
+            try Files.makeFolder(name, in: folder)
+            names.insert(name)
         }
     }
 }

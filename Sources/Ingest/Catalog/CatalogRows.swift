@@ -26,9 +26,9 @@ struct ItemRow: Sendable, Equatable {
     var generation: Int
     var attempts: Int
     var kind: MediaFacts.Kind?
-    var probe: ProbeReport?
+    var probe: StoredMessage<ProbeReport>?
     /// What the backend said last.
-    var document: ItemDocument?
+    var document: StoredMessage<ItemDocument>?
     /// It was cancelled once: the backend may have a tombstone of it.
     var wasDeleted: Bool
     /// The backend that its bytes go to; nil until that is decided.
@@ -60,16 +60,17 @@ struct ItemRow: Sendable, Equatable {
         generation = try row.required(17, SQLRow.int)
         attempts = try row.required(18, SQLRow.int)
         kind = row.text(19).flatMap { MediaFacts.Kind(rawValue: $0) }
-        probe = try Self.message(row.text(20))
-        document = try Self.message(row.text(21))
+        probe = row.text(20).map(StoredMessage.init)
+        document = row.text(21).map(StoredMessage.init)
         wasDeleted = row.bool(22)
         server = row.text(23)
     }
+}
 
-    private static func message<Value: Decodable>(_ text: String?) throws(Failure) -> Value? {
-        guard let text else { return nil }
-        return try JSON.decode(Value.self, from: .init(text.utf8))
-    }
+/// A message as the catalog keeps it. Most readers of a row do not need it, and reading it costs more than all the rest of the row.
+struct StoredMessage<Message: Decodable>: Sendable, Equatable {
+    let text: String
+    func read() throws(Failure) -> Message { try JSON.decode(Message.self, from: .init(text.utf8)) }
 }
 
 /// Where a file's bytes are.
@@ -104,9 +105,16 @@ struct FileRow: Sendable, Equatable {
     var sha256: SHA256Digest?
     /// The hash of the first and the last 64 KiB.
     var ends: SHA256Digest?
+    /// Nil until staged; nil too of what was staged before it was taken.
+    var xxh128: XXH128Digest?
+    /// The folder that was picked.
+    var card: RawPath?
+    /// Where the file lay below it.
+    var below: RawPath?
 
     static let columns = """
-        item, role, name, source, source_size, source_modified, source_removed, path, content_type, state, bytes, sha256, ends
+        item, role, name, source, source_size, source_modified, source_removed, path, content_type, state, bytes, sha256, \
+        ends, xxh128, card, below
         """
 
     init(_ row: SQLRow) throws(Failure) {
@@ -123,12 +131,16 @@ struct FileRow: Sendable, Equatable {
         bytes = row.int(10)
         sha256 = row.text(11).flatMap { SHA256Digest(rawValue: $0) }
         ends = row.text(12).flatMap { SHA256Digest(rawValue: $0) }
+        xxh128 = row.text(13).flatMap { XXH128Digest(rawValue: $0) }
+        card = row.blob(14).map { RawPath($0) }
+        below = row.blob(15).map { RawPath($0) }
     }
 
     init(
         item: ItemID, role: FileRole, name: String, source: RawPath? = nil, sourceSize: Int = 0,
         sourceModified: Int64 = 0,
-        path: String, contentType: String, state: FileState, bytes: Int? = nil, sha256: SHA256Digest? = nil
+        path: String, contentType: String, state: FileState, bytes: Int? = nil, sha256: SHA256Digest? = nil,
+        card: RawPath? = nil, below: RawPath? = nil
     ) {
         self.item = item
         self.role = role
@@ -142,6 +154,8 @@ struct FileRow: Sendable, Equatable {
         self.state = state
         self.bytes = bytes
         self.sha256 = sha256
+        self.card = card
+        self.below = below
     }
 }
 

@@ -65,7 +65,7 @@ final class EventFeed: Sendable {
                 ending =
                     response.status == 200
                     ? .closed(wasUseful: false)
-                    : .refused(status: response.status, retryAfter: BackendClient.retryAfter(response))
+                    : .refused(status: response.status, retryAfter: AnswerPolicy.retryAfter(response))
             } catch { ending = .closed(wasUseful: false) }
             state.withLock { $0.news.isLive = false }
             let end = reading.end

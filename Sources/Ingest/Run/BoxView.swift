@@ -40,9 +40,11 @@ public struct BoxView: Sendable {
                 upload: upload?.id, uploadState: upload?.state,
                 confirmedSHA256: upload?.confirmedSHA256)
         }
+        let (history, leftOut) = try await catalog.history(of: id)
         return ItemDetail(
             status: try await status(item), source: item.source.description, attempts: item.attempts,
-            probe: item.probe, document: item.document, files: files)
+            probe: try item.probe?.read(), document: try item.document?.read(), files: files,
+            history: history.map(ItemDetail.Step.init), leftOut: leftOut)
     }
 
     private func status(_ item: ItemRow) async throws(Failure) -> ItemStatus {
@@ -55,7 +57,7 @@ public struct BoxView: Sendable {
         return ItemStatus(
             item: item.id, shoot: item.shoot, name: item.name, kind: item.kind, state: item.state,
             intent: item.intent, waiting: item.waiting, reason: item.reason, generation: item.generation,
-            bytes: bytes, confirmedBytes: confirmed, outputs: item.document?.renditions ?? [],
+            bytes: bytes, confirmedBytes: confirmed, outputs: try item.document?.read().renditions ?? [],
             staged: given.filter { $0.state == .staged }.map(\.name))
     }
 }

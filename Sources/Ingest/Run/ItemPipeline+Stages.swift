@@ -7,7 +7,10 @@ extension ItemPipeline {
 
     func stage(_ item: ItemRow) async throws(Failure) -> Outcome {
         let files = try await catalog.files(of: item.id).filter { $0.role.isGiven && $0.state == .wanted }
-        if let failure = try roomFailure(item, files) { return .noRoom(failure) }
+        if let failure = try roomFailure(item, files) {
+            try await catalog.waits(item, ConditionPolicy.noRoom)
+            return .noRoom(failure)
+        }
         let total = files.reduce(0) { $0 + $1.sourceSize }
         var before = 0
         for file in files {
@@ -69,7 +72,8 @@ extension ItemPipeline {
         if original.state == .staged { try staging.check(original) }
         var item = item
         if item.state == .staged { item = try await probe(item, original) }
-        let plan = PreparePlan(report: item.probe, mode: item.prepare, isMetered: settings.isMetered)
+        let plan = PreparePlan(
+            report: try item.probe?.read(), mode: item.prepare, isMetered: await settings.surroundings().isMetered)
         switch plan {
         case .refuse(let reason):
             let outcome = try await end(item, .rejected, reason)
@@ -113,12 +117,11 @@ extension ItemPipeline {
         _ jobs: [PreparePlan.Job], _ item: ItemRow, _ original: FileRow
     ) async throws(Failure) -> [MediaWork.Made] {
         guard !jobs.isEmpty else { return [] }
-        let folder = staging.folder(of: item.id) + "/" + Staging.derivedFolder
         let staging = staging
-        try await FileWork.run { _ throws(Failure) in
+        let folder = try await FileWork.run { _ throws(Failure) in
             // What a killed process made is not in the catalog, and is made again.
             try staging.removeUnfinished(of: item.id, keepsDerived: false)
-            try Files.makeFolder(folder)
+            return try Files.makeFolder(Staging.derivedFolder, in: staging.folder(of: item.id))
         }
         let board = board
         let path = staging.path(of: original)
@@ -173,7 +176,7 @@ extension ItemPipeline {
         if item.wasDeleted {
             // Uploads are only taken for an item that is not deleted.
             try await weather.persist { () throws(Failure) in
-                try await client.attach(item.id, attachRequest(item, []))
+                try await client.attach(item.id, try attachRequest(item, []))
             }
             try await catalog.broughtBack(item)
         }
@@ -183,13 +186,12 @@ extension ItemPipeline {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
             }
-            try staging.check(file)
             let uploader = Uploader(
-                item: item, file: file, upload: upload, path: staging.path(of: file), client: client,
-                catalog: catalog, weather: weather, board: board)
-            try await uploader.run()
+                item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
+                weather: weather, board: board)
+            if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
         }
-        let request = attachRequest(item, uploads)
+        let request = try attachRequest(item, uploads)
         do throws(Failure) {
             try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
         } catch {
@@ -205,10 +207,10 @@ extension ItemPipeline {
         return .moved
     }
 
-    private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) -> AttachRequest {
+    private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) throws(Failure) -> AttachRequest {
         AttachRequest(
             kind: item.kind, shoot: item.shoot, title: item.title, caption: item.caption, place: item.place,
-            takenAt: item.probe?.facts?.takenAt,
+            takenAt: try item.probe?.read().facts?.takenAt,
             uploads: uploads.map { AttachRequest.Upload(uploadID: $0.id, role: $0.role, name: $0.name) })
     }
 
@@ -287,21 +289,17 @@ extension ItemPipeline {
         // What is to be cancelled leaves the backend: nothing may rely on it any more.
         guard let item = try await catalog.item(id), item.intent != .cancelled || item.isOver else { return }
         let uploads = try await catalog.uploads(of: id)
-        let staging = staging
+        var going: [FileRow] = []
         for file in try await catalog.files(of: id) where file.state != .wanted {
-            var file = file
             if file.state == .staged {
                 let upload = uploads.first { $0.role == file.role && $0.name == file.name }
                 guard try await mayGo(file, of: item, upload) else { continue }
-                try await catalog.released(file)
-                file.state = .released
             }
-            let going = file
-            try await FileWork.run { _ throws(Failure) in try staging.remove(going) }
+            going.append(file)
         }
-        if item.isOver {
-            try await FileWork.run { _ throws(Failure) in try staging.removeFolderIfEmpty(of: id) }
-        }
+        going = try await catalog.released(going)
+        let (files, staging) = (going, staging)
+        try await FileWork.run { _ throws(Failure) in try staging.remove(files, of: id, withFolder: item.isOver) }
     }
 
     private func mayGo(_ file: FileRow, of item: ItemRow, _ upload: UploadRow?) async throws(Failure) -> Bool {

@@ -134,8 +134,23 @@ struct ItemPipeline: Sendable {
             return attempts >= retries.attemptMax
                 ? try await end(item, .missing, Reason(failure), isRetryable: true) : .moved
         }
+        for file in damaged { try await discardSession(of: file) }
         try await catalog.restage(damaged, of: item)
         return .moved
+    }
+
+    /// Parts that were sent already may be of the damaged bytes. The backend forgets them, and the upload begins its next generation.
+    private func discardSession(of file: FileRow) async throws(Failure) {
+        let uploads = try await catalog.uploads(of: file.item)
+        guard let upload = uploads.first(where: { $0.role == file.role && $0.name == file.name }),
+            upload.generation > 0, upload.state != .completed
+        else { return }
+        do throws(Failure) {
+            _ = try await weather.persist { () throws(Failure) in try await client.abort(upload.id) }
+        } catch {
+            // Sealed and tied to its item: what the backend reads of it decides.
+            guard error.code == .conflict else { throw error }
+        }
     }
 
     func end(

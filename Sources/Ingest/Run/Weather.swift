@@ -8,10 +8,15 @@ actor Weather {
     private let patience: Double?
     private let policy: RetryPolicy
     private let random: BoxRandom
+    /// The token as it is now; nil where it stays the same for the whole run.
+    private let renewedToken: (@Sendable () -> String?)?
     private let isBackendWell: @Sendable () async -> Bool
     private let say: @Sendable (String?) async -> Void
 
-    private(set) var successCount = 0
+    /// Where an operation goes: to the backend with the token, or to the store by a signed URL. The two are reached and fail apart from each other.
+    enum Way: Sendable { case backend, store }
+
+    private var successCounts: [Way: Int] = [:]
     private(set) var reason: Failure?
     /// The reason has been said.
     private var isSaid = false
@@ -24,24 +29,30 @@ actor Weather {
     /// Seconds for which a backend may be away before that is worth a word: one process hands over to the next in less.
     static let blink = 1.5
 
+    /// Seconds between two looks at a token that was refused, whether it is another one by now.
+    static let tokenInterval = 1.0
+
     /// Seconds that a server may ask to wait at most.
     static let retryAfterMax = 60.0
 
     init(
         clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
+        renewedToken: (@Sendable () -> String?)? = nil,
         isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) async -> Void
     ) {
         self.clock = clock
         self.patience = patience
         self.policy = policy
         self.random = random
+        self.renewedToken = renewedToken
         self.isBackendWell = isBackendWell
         self.say = say
     }
 
-    func succeeded() async {
-        successCount += 1
-        guard reason != nil else { return }
+    func succeeded(_ way: Way = .backend) async {
+        successCounts[way, default: 0] += 1
+        // What succeeds without the token says nothing about it.
+        guard let known = reason, way == .backend || known.code != .unauthorized else { return }
         reason = nil
         guard isSaid else { return }
         isSaid = false
@@ -50,22 +61,23 @@ actor Weather {
 
     /// Carries an operation out, again and again while its failure is everybody's.
     nonisolated func persist<Value: Sendable>(
-        _ operation: @Sendable () async throws(Failure) -> Value
+        _ way: Way = .backend, _ operation: @Sendable () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        let before = await successCount
+        let before = await successCount(way)
         var faults = 0
         var since: Double?
         while true {
             let attempted = clock.seconds
+            let token = renewedToken?()
             do throws(Failure) {
                 if let verdict = await verdict { throw verdict }
                 let value = try await operation()
-                await succeeded()
+                await succeeded(way)
                 return value
             } catch {
                 faults += 1
                 if await verdict != nil || Task.isCancelled { throw error }
-                let othersSucceeded = await othersSucceed(since: before, error, faults: faults)
+                let othersSucceeded = await othersSucceed(way, since: before, error, faults: faults)
                 guard policy.blame(error, faults: faults, othersSucceeded: othersSucceeded) == .everybody else {
                     throw error
                 }
@@ -73,19 +85,32 @@ actor Weather {
                 since = start
                 let isBlink = clock.seconds - min(start, attempted) < Self.blink
                 let delay = try await endured(error, faults: faults, since: start, isBlink: isBlink)
-                await clock.sleep(delay)
+                await rest(delay, after: error, token: token)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
         }
     }
 
     /// Where nothing else is under way to compare with, the backend itself is asked how it is.
-    private nonisolated func othersSucceed(since count: Int, _ failure: Failure, faults: Int) async -> Bool {
-        if await successCount > count { return true }
-        guard failure.code == .backendError || failure.code == .internalError, faults >= policy.lonelyFaultMax else {
-            return false
-        }
+    private nonisolated func othersSucceed(_ way: Way, since count: Int, _ failure: Failure, faults: Int) async -> Bool
+    {
+        if await successCount(way) > count { return true }
+        guard way == .backend, failure.code == .backendError || failure.code == .internalError,
+            faults >= policy.lonelyFaultMax
+        else { return false }
         return await isBackendWell()
+    }
+
+    private func successCount(_ way: Way) -> Int { successCounts[way, default: 0] }
+
+    /// Waits, but not for longer than a token that was refused is the same.
+    private nonisolated func rest(_ seconds: Double, after failure: Failure, token: String?) async {
+        guard failure.code == .unauthorized, let renewedToken else { return await clock.sleep(seconds) }
+        var left = seconds
+        while left > 0, renewedToken() == token, !Task.isCancelled {
+            await clock.sleep(min(left, Self.tokenInterval))
+            left -= Self.tokenInterval
+        }
     }
 
     /// - Returns: seconds to wait.
@@ -99,7 +124,9 @@ actor Weather {
             isSaid = true
             await say(failure.message)
         }
-        let isForAPerson = failure.remedy != .retryLater && faults >= Self.personFaultMax
+        // Whoever renews the token may need a while: that is waited for as a backend that is away is.
+        let mayMend = failure.remedy == .retryLater || failure.code == .unauthorized && renewedToken != nil
+        let isForAPerson = !mayMend && faults >= Self.personFaultMax
         let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false
         if isForAPerson || isOverdue {
             verdict = failure

@@ -10,6 +10,7 @@ struct WorkQueue: Sendable {
     }
     private enum Stage: Hashable { case staging, preparing, uploading, polling, cancelling }
     private struct Entry {
+        let id: ItemID
         var state: ItemState
         var intent: Intent
         /// Seconds on the clock before which nothing is to be done.
@@ -29,8 +30,9 @@ struct WorkQueue: Sendable {
     static let hintSpacing = 0.2
 
     private let bounds: IngestBounds
-    private var order: [ItemID] = []
-    private var entries: [ItemID: Entry] = [:]
+    /// In the order of picking. Gone through whole whenever something has happened: thousands of entries side by side cost less than one look into
+    /// the catalog.
+    private var entries: [Entry] = []
     /// Set while the disk has no room for the next item.
     private var noRoom: Failure?
     /// Events come.
@@ -40,26 +42,24 @@ struct WorkQueue: Sendable {
 
     /// What will go on by itself: all but what a person has paused.
     var unfinished: [Item] {
-        order.compactMap { id in
-            guard let entry = entries[id], entry.intent != .paused || entry.running != nil else { return nil }
-            return Item(id: id, state: entry.state, intent: entry.intent)
-        }
+        entries.filter { $0.intent != .paused || $0.running != nil }
+            .map { Item(id: $0.id, state: $0.state, intent: $0.intent) }
     }
     /// Whether the backend is, or soon will be, at work on an item.
-    var awaitsBackend: Bool { entries.values.contains { $0.state == .uploading || $0.state == .processing } }
-    func pollCount(_ id: ItemID) -> Int { entries[id]?.pollCount ?? 0 }
+    var awaitsBackend: Bool { entries.contains { $0.state == .uploading || $0.state == .processing } }
+    func pollCount(_ id: ItemID) -> Int { entries.first { $0.id == id }?.pollCount ?? 0 }
 
     /// Items that are worked on although somebody has paused or cancelled them.
     var unwanted: [ItemID] {
-        order.filter { id in
-            guard let entry = entries[id], let running = entry.running else { return false }
+        entries.filter { entry in
+            guard let running = entry.running else { return false }
             return entry.intent == .paused || entry.intent == .cancelled && running != .cancelling
-        }
+        }.map(\.id)
     }
 
     /// The disk is full and nothing is on its way that could free room.
     var stuckFailure: Failure? {
-        guard let noRoom, !entries.values.contains(where: canFreeRoom) else { return nil }
+        guard let noRoom, !entries.contains(where: canFreeRoom) else { return nil }
         return noRoom
     }
 
@@ -69,62 +69,56 @@ struct WorkQueue: Sendable {
 
     /// Takes up what is new in the catalog, and drops what is over.
     mutating func refresh(_ items: [Item], now: Double) {
-        let known = Set(items.map(\.id))
-        for id in order where !known.contains(id) && entries[id]?.running == nil { entries[id] = nil }
-        for item in items {
-            guard let entry = entries[item.id] else {
-                entries[item.id] = Entry(state: item.state, intent: item.intent, notBefore: now)
-                continue
-            }
+        var known = Dictionary(entries.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        let present = items.map { item in
+            let fresh = Entry(id: item.id, state: item.state, intent: item.intent, notBefore: now)
+            guard var entry = known.removeValue(forKey: item.id) else { return fresh }
             if entry.running != nil {
-                entries[item.id]?.intent = item.intent
-            } else if entry.state != item.state || entry.intent != item.intent {
-                entries[item.id] = Entry(state: item.state, intent: item.intent, notBefore: now)
+                entry.intent = item.intent
+                return entry
             }
+            return entry.state == item.state && entry.intent == item.intent ? entry : fresh
         }
-        order = items.map(\.id) + order.filter { !known.contains($0) && entries[$0] != nil }
+        // What is over, but is still being worked on, has its end to tell.
+        entries = present + entries.filter { known[$0.id] != nil && $0.running != nil }
     }
 
     /// An event only makes that an item is looked at sooner; what is so, the backend says when it is asked.
     mutating func heard(_ news: EventFeed.News, now: Double) {
         let hasGoneQuiet = isLive && !news.isLive
         isLive = news.isLive
-        for id in news.everything ? order : order.filter(news.items.contains) {
-            guard var entry = entries[id], entry.state == .processing else { continue }
-            entry.isHinted = entry.running != nil
-            entry.notBefore = min(entry.notBefore, max(now, entry.lookedAt + Self.hintSpacing))
-            entries[id] = entry
-        }
-        guard hasGoneQuiet else { return }
-        for id in order where entries[id]?.state == .processing {
-            guard let planned = entries[id]?.notBefore else { continue }
-            entries[id]?.notBefore = min(planned, now + PollPolicy().delayMax)
+        for index in entries.indices where entries[index].state == .processing {
+            if news.everything || news.items.contains(entries[index].id) {
+                entries[index].isHinted = entries[index].running != nil
+                entries[index].notBefore = min(
+                    entries[index].notBefore, max(now, entries[index].lookedAt + Self.hintSpacing))
+            }
+            if hasGoneQuiet { entries[index].notBefore = min(entries[index].notBefore, now + PollPolicy().delayMax) }
         }
     }
 
     /// - Returns: items to start now; they count as running until `advanced`.
     mutating func takeDue(now: Double) -> [ItemID] {
         var running: [Stage: Int] = [:]
-        for entry in entries.values { if let stage = entry.running { running[stage, default: 0] += 1 } }
+        for entry in entries { if let stage = entry.running { running[stage, default: 0] += 1 } }
         var due: [ItemID] = []
-        for id in order {
-            guard var entry = entries[id], entry.running == nil, entry.intent != .paused, entry.notBefore <= now else {
-                continue
-            }
-            let stage = Self.stage(entry)
+        for index in entries.indices {
+            guard entries[index].running == nil, entries[index].intent != .paused, entries[index].notBefore <= now
+            else { continue }
+            let stage = Self.stage(entries[index])
             if stage == .staging, noRoom != nil { continue }
             guard running[stage, default: 0] < limit(stage) else { continue }
             running[stage, default: 0] += 1
-            entry.running = stage
-            entries[id] = entry
-            due.append(id)
+            entries[index].running = stage
+            due.append(entries[index].id)
         }
         return due
     }
 
     /// - Parameter item: as the catalog has it now; nil when it is over.
     mutating func advanced(_ id: ItemID, _ outcome: ItemPipeline.Outcome, item: Item?, now: Double) {
-        guard var entry = entries[id] else { return }
+        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
+        var entry = entries[index]
         entry.running = nil
         if let item, item.state != entry.state || item.intent != entry.intent {
             entry.state = item.state
@@ -147,16 +141,11 @@ struct WorkQueue: Sendable {
         entry.isHinted = false
         // Whatever ends may have freed room.
         if case .finished = outcome { noRoom = nil }
-        guard item != nil else {
-            entries[id] = nil
-            order.removeAll { $0 == id }
-            return
-        }
-        entries[id] = entry
+        if item != nil { entries[index] = entry } else { entries.remove(at: index) }
     }
 
     private var watchInterval: Double {
-        let watched = Double(entries.values.count { $0.state == .processing })
+        let watched = Double(entries.count { $0.state == .processing })
         return min(max(watched / Self.looksPerSecond, Self.watchIntervals.lowerBound), Self.watchIntervals.upperBound)
     }
 

@@ -41,7 +41,8 @@ struct Staging: Sendable {
 
     /// A staged file is looked at before each use.
     /// - Throws: `staging-missing`, `staging-damaged`.
-    func check(_ file: FileRow) throws(Failure) {
+    @discardableResult
+    func check(_ file: FileRow) throws(Failure) -> FileFacts {
         guard let facts = try Files.facts(path(of: file)), facts.kind == .regular else {
             throw Failure(.stagingMissing, "“\(file.name)” is no longer in staging: pick it again.", detail: file.path)
         }
@@ -50,6 +51,7 @@ struct Staging: Sendable {
                 .stagingDamaged, "“\(file.name)” has changed in staging: pick it again.",
                 detail: "\(file.path): \(facts.size) bytes instead of \(file.bytes.map(String.init) ?? "?")")
         }
+        return facts
     }
 
     /// Reads the file whole and compares its hash.
@@ -67,15 +69,26 @@ struct Staging: Sendable {
 
     // MARK: Release
 
-    /// Removes a staged file of which the catalog says that it may go. Refuses whatever is not inside the staging folder.
-    func remove(_ file: FileRow) throws(Failure) {
-        guard file.state == .released || file.state == .discarded else {
+    /// Removes staged files of an item of which the catalog says that they may go. Refuses whatever is not inside the staging folder.
+    /// - Parameter withFolder: its folder goes too when nothing else is in it.
+    func remove(_ files: [FileRow], of item: ItemID, withFolder: Bool) throws(Failure) {
+        for file in files where file.state != .released && file.state != .discarded {
             throw Failure(.internalError, "A file was to leave staging before it was safe.", detail: file.path)
         }
-        try remove(below: file.path)
+        var paths: [String] = []
+        for file in files {
+            if let path = try removable(below: file.path) { paths.append(path) }
+        }
+        let folder = folder(of: item)
+        try Files.remove(paths, andIfEmpty: withFolder ? [folder + "/" + Self.derivedFolder, folder] : [])
     }
 
     func remove(below path: String) throws(Failure) {
+        if let path = try removable(below: path) { try Files.remove(path) }
+    }
+
+    /// - Returns: nil where the folder is not there.
+    private func removable(below path: String) throws(Failure) -> String? {
         let components = path.split(separator: "/", omittingEmptySubsequences: false)
         guard components.count >= 2, components.allSatisfy({ !$0.isEmpty && $0 != "." && $0 != ".." }),
             ItemID(rawValue: String(components[0])) != nil
@@ -85,21 +98,15 @@ struct Staging: Sendable {
         for component in components.dropLast() {
             folder += "/" + component
             guard let resolved = try? RawPath(folder).resolved(), let base = try? RawPath(root).resolved() else {
-                return
+                return nil
             }
             guard resolved.bytes.starts(with: base.bytes + [UInt8(ascii: "/")]) else {
                 throw Failure(.internalError, "A path outside staging was to be removed.", detail: folder)
             }
         }
-        try Files.remove(root + "/" + path)
+        return root + "/" + path
     }
 
     /// Removes an item's folder once nothing is in it.
-    func removeFolderIfEmpty(of item: ItemID) throws(Failure) {
-        let folder = folder(of: item)
-        let made = folder + "/" + Self.derivedFolder
-        if try Files.facts(made) != nil, try Files.names(in: made).isEmpty { try Files.removeTree(made) }
-        guard try Files.facts(folder) != nil, try Files.names(in: folder).isEmpty else { return }
-        try Files.removeTree(folder)
-    }
+    func removeFolderIfEmpty(of item: ItemID) throws(Failure) { try remove([], of: item, withFolder: true) }
 }

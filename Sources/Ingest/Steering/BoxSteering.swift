@@ -59,10 +59,7 @@ public struct BoxSteering: Sendable {
     private func removeDiscarded(_ id: ItemID) async throws(Failure) {
         let staging = staging
         let files = try await catalog.files(of: id).filter { $0.state == .discarded }
-        try await FileWork.run { _ throws(Failure) in
-            for file in files { try staging.remove(file) }
-            try staging.removeFolderIfEmpty(of: id)
-        }
+        try await FileWork.run { _ throws(Failure) in try staging.remove(files, of: id, withFolder: true) }
     }
 
     /// What `discard` would throw away of these items: files and their bytes.

@@ -28,10 +28,12 @@ struct BackendClient: Sendable {
     }
     func parts(_ id: UploadID) async throws(Failure) -> StoredParts { try await call(.get, "/v1/uploads/\(id)/parts") }
     func complete(_ id: UploadID, _ request: CompleteUploadRequest) async throws(Failure) {
-        _ = try await answer(.post, "/v1/uploads/\(id)/complete", try JSON.encode(request))
+        let session: UploadSession = try await call(.post, "/v1/uploads/\(id)/complete", request)
+        guard session.uploadID == id, session.state == .complete else { throw Self.odd("\(session)") }
     }
     func attach(_ id: ItemID, _ request: AttachRequest) async throws(Failure) {
-        _ = try await answer(.put, "/v1/items/\(id)", try JSON.encode(request))
+        let document: ItemDocument = try await call(.put, "/v1/items/\(id)", request)
+        guard document.itemID == id else { throw Self.odd("\(document.itemID)") }
     }
     func item(_ id: ItemID) async throws(Failure) -> ItemDocument { try await call(.get, "/v1/items/\(id)") }
 
@@ -41,7 +43,10 @@ struct BackendClient: Sendable {
     /// - Returns: false when the backend does not know it (any more).
     func abort(_ id: UploadID) async throws(Failure) -> Bool { try await delete("/v1/uploads/\(id)") }
     private func delete(_ path: String) async throws(Failure) -> Bool {
-        do throws(Failure) { _ = try await answer(.delete, path, nil) } catch {
+        do throws(Failure) {
+            let answer = try await answer(.delete, path, nil)
+            guard answer.status == 204 else { throw Self.odd("HTTP \(answer.status)") }
+        } catch {
             guard error.code == .notFound || error.code == .gone else { throw error }
             return false
         }
@@ -64,22 +69,20 @@ struct BackendClient: Sendable {
     }
 
     /// Whether the backend says that it is well.
-    func isReady() async -> Bool { (try? await answer(.get, "/readyz", nil)) != nil }
+    func isReady() async -> Bool { (try? await answer(.get, "/readyz", nil))?.body == Array("ready\n".utf8) }
 
     /// Sends one part to its URL, without the token.
+    /// - Parameter wasRefused: as `AnswerPolicy.part` says.
     /// - Returns: the store's name for the part; a store that shows none is no error.
     func put(
-        _ part: PartRequest, of path: String, offset: Int, to url: String, progress: @escaping @Sendable (Int) -> Void
+        _ part: PartRequest, of path: String, offset: Int, to url: String, wasRefused: Bool,
+        progress: @escaping @Sendable (Int) -> Void
     ) async throws(Failure) -> String? {
         var request = HTTPRequest(
             .put, url, headers: ["Content-MD5": part.contentMD5],
             body: .file(path: path, offset: offset, length: part.length), progress: progress)
         if !url.hasPrefix("http://") && !url.hasPrefix("https://") { resolve(&request, path: url) }
-        let response = try await transport.send(request)
-        guard (200..<300).contains(response.status), !Self.isErrorDocument(response) else {
-            throw Self.failure(response, isPart: true)
-        }
-        return response.headers["ETag"]
+        return try AnswerPolicy.part(try await transport.send(request), url: url, wasRefused: wasRefused)
     }
 
     // MARK: One exchange
@@ -94,10 +97,13 @@ struct BackendClient: Sendable {
     }
     private func decoded<Answer: Decodable>(_ response: HTTPResponse) throws(Failure) -> Answer {
         do throws(Failure) { return try JSON.decode(Answer.self, from: Data(response.body)) } catch {
-            throw Failure(
-                .backendError, "The backend's answer cannot be understood: is it a Rushes of another version?",
-                detail: error.detail)
+            throw Self.odd(error.detail)
         }
+    }
+    private static func odd(_ detail: String?) -> Failure {
+        Failure(
+            .backendError, "The backend's answer cannot be understood: is it a Rushes of another version?",
+            detail: detail)
     }
 
     private func answer(
@@ -109,7 +115,7 @@ struct BackendClient: Sendable {
         if body != nil { request.headers["Content-Type"] = "application/json" }
         if let token = try token() { request.headers["Authorization"] = "Bearer \(token)" }
         let response = try await transport.send(request)
-        guard (200..<300).contains(response.status) else { throw Self.failure(response, isPart: false) }
+        try AnswerPolicy.expectSuccess(response)
         return response
     }
 
@@ -120,51 +126,6 @@ struct BackendClient: Sendable {
             request.socketPath = socket
         case .remote(let url):
             request.url = (url.hasSuffix("/") ? String(url.dropLast()) : url) + path
-        }
-    }
-
-    // MARK: Errors
-
-    /// S3 answers some failures with 200 and an error document.
-    private static func isErrorDocument(_ response: HTTPResponse) -> Bool {
-        String(decoding: response.body.prefix(512), as: UTF8.self).contains("<Error>")
-    }
-
-    /// Seconds. Dates (RFC 9110, section 10.2.3) are not read: they would make the wait a matter of whose clock is right.
-    static func retryAfter(_ response: HTTPResponse) -> Double? {
-        response.headers["Retry-After"].flatMap { UInt32($0) }.map(Double.init)
-    }
-
-    static func failure(_ response: HTTPResponse, isPart: Bool) -> Failure {
-        var failure = failureWithoutTime(response, isPart: isPart)
-        failure.retryAfter = retryAfter(response)
-        return failure
-    }
-
-    private static func failureWithoutTime(_ response: HTTPResponse, isPart: Bool) -> Failure {
-        let words = String(decoding: response.body.prefix(512), as: UTF8.self)
-        let detail = "HTTP \(response.status) \(words)"
-        if let problem = try? JSON.decode(Problem.self, from: Data(response.body)) {
-            return Failure(problem.code, problem.title, detail: problem.detail ?? "HTTP \(response.status)")
-        }
-        // A store, or a proxy on the way, has words of its own.
-        switch response.status {
-        case 400 where words.contains("BadDigest") || words.contains("InvalidDigest"):
-            return Failure(.badDigest, "A part arrived damaged.", detail: detail)
-        case 401:
-            return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
-        case 403 where isPart:
-            return Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
-        case 403:
-            return Failure(.unauthorized, "The backend does not allow this: check the token.", detail: detail)
-        case 404: return Failure(.notFound, "The backend does not know this.", detail: detail)
-        case 409: return Failure(.conflict, "The backend has something else under this name.", detail: detail)
-        case 410: return Failure(.gone, "The backend does not have this any more.", detail: detail)
-        case 413: return Failure(.bodyTooLarge, "The backend does not take so much at once.", detail: detail)
-        case 429, 503: return Failure(.busy, "The backend is busy.", detail: detail)
-        case 507: return Failure(.quotaExceeded, "The quota at the backend is used up.", detail: detail)
-        case 400..<500: return Failure(.badRequest, "The backend refused the request.", detail: detail)
-        default: return Failure(.backendError, "The backend reported a fault of its own.", detail: detail)
         }
     }
 }

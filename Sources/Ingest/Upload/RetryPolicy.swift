@@ -27,12 +27,12 @@ struct RetryPolicy: Sendable, Equatable {
         switch failure.code {
         case .cancelled: .nobody
         case .diskFull, .readOnly, .databaseError, .unauthorized, .quotaExceeded, .workerMissing, .sandboxUnavailable,
-            .socketPathTooLong,
+            .socketPathTooLong, .clockSkewed,
             .backendUnreachable, .busy:
             .everybody
-        case .backendError, .internalError:
+        case .backendError, .internalError, .foreignAnswer, .redirected:
             othersSucceeded && faults >= lonelyFaultMax ? .item : .everybody
-        case .badRequest, .bodyTooLarge, .tooLarge: .final
+        case .badRequest, .forbidden, .bodyTooLarge, .tooLarge: .final
         default: .item
         }
     }

@@ -27,7 +27,8 @@ struct UploadStateMachine: Sendable, Equatable {
         /// The part arrived damaged.
         case partRefused(Int, generation: Int)
         /// The store or the backend does not know the session any more.
-        case sessionLost(generation: Int)
+        /// - Parameter part: that was on its way.
+        case sessionLost(generation: Int, part: Int? = nil)
         /// Somebody else has reopened the upload.
         case generationStale
         case completed
@@ -57,34 +58,37 @@ struct UploadStateMachine: Sendable, Equatable {
         case opening
         case reopening
         /// `isSuspicious`: the backend misses parts that were acknowledged to us.
-        case listing(generation: Int, acknowledged: Set<Int>, isSuspicious: Bool)
+        case listing(isSuspicious: Bool)
         case sending(Sending)
-        case completing(generation: Int, done: Set<Int>)
+        case completing
         case ended
     }
 
-    /// A session with its parts: every part is in exactly one of the five places.
+    /// Parts that are neither in flight nor done: each is in exactly one of the three places.
     private struct Sending: Sendable, Equatable {
-        let generation: Int
         var waiting: [Int]
         var asked: Set<Int> = []
         var urls: [Int: String] = [:]
-        var inFlight: Set<Int> = []
-        var done: Set<Int>
     }
 
     /// Parts of one file on their way at once.
     static let inFlightMax = 3
     /// URLs asked for at a time, and kept ahead of what is sent.
     static let signedAheadMax = 4
-    /// How often one run starts over because a session is gone.
-    static let reopenMax = 4
+    /// How often one run finds its session gone, or the backend of another opinion about it.
+    static let setbackMax = 4
     /// How often one part may be refused before something else is wrong than the network.
     static let refusalMax = 6
 
     private(set) var grid: PartGrid
     private var state = State.idle
-    private var reopened = 0
+    /// The session's.
+    private var generation = 0
+    /// Parts of this generation that the store is believed to hold.
+    private var done: Set<Int> = []
+    /// Parts of this generation on their way. What becomes of them counts, whatever is asked meanwhile: one that arrives is not sent again.
+    private var inFlight: Set<Int> = []
+    private var setbacks = 0
     private var refusals: [Int: Int] = [:]
 
     init(grid: PartGrid) { self.grid = grid }
@@ -100,7 +104,7 @@ struct UploadStateMachine: Sendable, Equatable {
         case .stored(let part, let generation): return stored(part, generation)
         case .urlRefused(let part, let generation): return refused(part, generation, "its address was refused")
         case .partRefused(let part, let generation): return refused(part, generation, "it arrived damaged")
-        case .sessionLost(let generation): return lost(generation)
+        case .sessionLost(let generation, let part): return lost(generation, part)
         case .generationStale: return askForTheGeneration()
         case .completed: return completed()
         case .incomplete(let generation): return incomplete(generation)
@@ -122,16 +126,28 @@ struct UploadStateMachine: Sendable, Equatable {
             state = .opening
             return [.open(Array(grid.parts.prefix(PartLimits.firstURLsMax).map(\.number)))]
         case .session(let generation, let acknowledged):
-            state = .listing(generation: generation, acknowledged: acknowledged, isSuspicious: false)
-            return [.list]
-        case .useless(let generation): return reopen(generation)
+            enter(generation)
+            done = acknowledged
+            return list()
+        case .useless(let generation):
+            enter(generation)
+            return reopen(generation)
         }
+    }
+
+    /// What is known of parts belongs to one generation.
+    private mutating func enter(_ generation: Int) {
+        guard generation != self.generation else { return }
+        self.generation = generation
+        (done, inFlight) = ([], [])
     }
 
     private mutating func opened(_ session: UploadSession) -> [Action] {
         guard state == .opening || state == .reopening else { return [] }
         if session.alreadyStored || session.state == .complete { return finish(session.generation) }
         guard session.state == .open else { return reopen(session.generation) }
+        // The backend has looked: the session that we thought gone is alive, with the parts that it has.
+        if state == .reopening, session.generation == generation { return list() }
         var urls = Dictionary(
             uniqueKeysWithValues: session.urls.compactMap { key, url in Int(key).map { ($0, url) } })
         if session.partSize != grid.partSize {
@@ -142,22 +158,26 @@ struct UploadStateMachine: Sendable, Equatable {
             grid = other
             urls = [:]
         }
-        return start(session.generation, done: [], urls: urls)
+        enter(session.generation)
+        return start(urls: urls)
     }
 
-    private mutating func start(_ generation: Int, done: Set<Int>, urls: [Int: String] = [:]) -> [Action] {
-        let missing = grid.parts.map(\.number).filter { !done.contains($0) }
+    private mutating func start(urls: [Int: String] = [:]) -> [Action] {
+        let missing = grid.parts.map(\.number).filter { !done.contains($0) && !inFlight.contains($0) }
         let usable = urls.filter { missing.contains($0.key) }
-        state = .sending(
-            Sending(
-                generation: generation, waiting: missing.filter { usable[$0] == nil }, urls: usable, done: done))
+        state = .sending(Sending(waiting: missing.filter { usable[$0] == nil }, urls: usable))
         return proceed()
     }
 
     // MARK: What the store says
 
+    private mutating func list(isSuspicious: Bool = false) -> [Action] {
+        state = .listing(isSuspicious: isSuspicious)
+        return [.list]
+    }
+
     private mutating func listed(_ listing: StoredParts) -> [Action] {
-        guard case .listing(let generation, let acknowledged, let isSuspicious) = state else { return [] }
+        guard case .listing(let isSuspicious) = state else { return [] }
         switch listing.state {
         case .complete: return finish(listing.generation)
         case .expired, .aborted: return reopen(listing.generation)
@@ -166,17 +186,20 @@ struct UploadStateMachine: Sendable, Equatable {
         let whole = listing.parts.filter {
             (1...grid.count).contains($0.partNumber) && $0.size == grid.part($0.partNumber).length
         }
-        var held = Set(whole.map(\.partNumber))
-        if listing.generation == generation {
-            // An acknowledged part is never sent again in its generation. A store that has lost one has lost the session.
-            if isSuspicious, !acknowledged.isSubset(of: held) { return reopen(generation) }
-            held.formUnion(acknowledged)
+        let held = Set(whole.map(\.partNumber))
+        // An acknowledged part is not sent again in its generation. Where the store has lost one, the backend has to say whether the session is
+        // lost with it; if it is not, only the listing counts.
+        if isSuspicious, listing.generation == generation, !done.isSubset(of: held) {
+            done = []
+            return reopen(generation)
         }
-        return start(listing.generation, done: held)
+        enter(listing.generation)
+        done.formUnion(held)
+        return start()
     }
 
     private mutating func signed(_ urls: [Int: String], _ generation: Int) -> [Action] {
-        guard case .sending(var sending) = state, sending.generation == generation else { return [] }
+        guard case .sending(var sending) = state, generation == self.generation else { return [] }
         for (part, url) in urls where sending.asked.remove(part) != nil { sending.urls[part] = url }
         // A part that was asked for and not answered is asked for again.
         sending.waiting = (sending.waiting + sending.asked).sorted()
@@ -186,18 +209,13 @@ struct UploadStateMachine: Sendable, Equatable {
     }
 
     private mutating func stored(_ part: Int, _ generation: Int) -> [Action] {
-        guard case .sending(var sending) = state, sending.generation == generation,
-            sending.inFlight.remove(part) != nil
-        else { return [] }
-        sending.done.insert(part)
-        state = .sending(sending)
+        guard generation == self.generation, inFlight.remove(part) != nil else { return [] }
+        done.insert(part)
         return proceed()
     }
 
     private mutating func refused(_ part: Int, _ generation: Int, _ words: String) -> [Action] {
-        guard case .sending(var sending) = state, sending.generation == generation,
-            sending.inFlight.remove(part) != nil
-        else { return [] }
+        guard generation == self.generation, inFlight.remove(part) != nil else { return [] }
         refusals[part, default: 0] += 1
         guard refusals[part, default: 0] <= Self.refusalMax else {
             return giveUp(
@@ -205,78 +223,86 @@ struct UploadStateMachine: Sendable, Equatable {
                     .backendError, "The backend refuses a part of this file again and again.",
                     detail: "part \(part): \(words)"))
         }
+        wait(for: part)
+        return proceed()
+    }
+
+    /// A part that has come to nothing is signed anew; only this one.
+    private mutating func wait(for part: Int) {
+        guard case .sending(var sending) = state, !done.contains(part) else { return }
         sending.waiting = ([part] + sending.waiting).sorted()
         state = .sending(sending)
-        return proceed()
     }
 
     // MARK: Going on
 
-    /// Sends and signs as far as the bounds allow; seals when nothing is left.
+    /// Sends and signs as far as the bounds allow; seals when nothing is left. Nothing may be on its way then: some stores would put a late part
+    /// into the finished object.
     private mutating func proceed() -> [Action] {
         guard case .sending(var sending) = state else { return [] }
-        if sending.done.count == grid.count {
-            state = .completing(generation: sending.generation, done: sending.done)
-            return [.complete(generation: sending.generation)]
+        if done.count == grid.count {
+            guard inFlight.isEmpty else { return [] }
+            state = .completing
+            return [.complete(generation: generation)]
         }
         var actions: [Action] = []
-        for part in sending.urls.keys.sorted() where sending.inFlight.count < Self.inFlightMax {
+        for part in sending.urls.keys.sorted() where inFlight.count < Self.inFlightMax {
             guard let url = sending.urls.removeValue(forKey: part) else { continue }
-            sending.inFlight.insert(part)
-            actions.append(.send(part, url: url, generation: sending.generation))
+            inFlight.insert(part)
+            actions.append(.send(part, url: url, generation: generation))
         }
         if sending.asked.isEmpty, sending.urls.count < Self.signedAheadMax / 2, !sending.waiting.isEmpty {
             let next = Array(sending.waiting.prefix(Self.signedAheadMax))
             sending.waiting.removeFirst(next.count)
             sending.asked.formUnion(next)
-            actions.append(.sign(next, generation: sending.generation))
+            actions.append(.sign(next, generation: generation))
         }
         state = .sending(sending)
         return actions
     }
 
     private mutating func completed() -> [Action] {
-        guard case .completing(let generation, _) = state else { return [] }
+        guard state == .completing else { return [] }
         return finish(generation)
     }
 
     private mutating func incomplete(_ generation: Int) -> [Action] {
-        guard case .completing(generation, let done) = state else { return [] }
-        state = .listing(generation: generation, acknowledged: done, isSuspicious: true)
-        return [.list]
+        guard state == .completing, generation == self.generation else { return [] }
+        return setback() ?? list(isSuspicious: true)
     }
 
     // MARK: Starting over, and the end
 
-    private mutating func lost(_ generation: Int) -> [Action] {
+    private mutating func lost(_ generation: Int, _ part: Int?) -> [Action] {
         guard generation == self.generation else { return [] }
-        return reopen(generation)
+        if let part { inFlight.remove(part) }
+        switch state {
+        // Asked already; what comes of it says more.
+        case .idle, .opening, .reopening, .listing, .ended: return []
+        case .sending, .completing: return reopen(generation)
+        }
     }
 
     private mutating func reopen(_ generation: Int) -> [Action] {
-        reopened += 1
-        guard reopened <= Self.reopenMax else {
-            return giveUp(
-                Failure(
-                    .backendError, "The backend loses this upload again and again.", detail: "generation \(generation)")
-            )
-        }
+        if let end = setback() { return end }
         state = .reopening
         return [.reopen(generation: generation)]
     }
 
     private mutating func askForTheGeneration() -> [Action] {
         switch state {
-        case .idle, .ended, .listing, .opening: return []
-        case .sending, .completing, .reopening:
-            reopened += 1
-            guard reopened <= Self.reopenMax else {
-                return giveUp(Failure(.conflict, "Another program uploads the same file."))
-            }
-            // Parts acknowledged in the old generation say nothing about the new one.
-            state = .listing(generation: generation ?? 0, acknowledged: acknowledged, isSuspicious: false)
-            return [.list]
+        case .idle, .ended, .listing, .opening: []
+        case .sending, .completing, .reopening: setback() ?? list()
         }
+    }
+
+    /// Nil while there may be another one.
+    private mutating func setback() -> [Action]? {
+        setbacks += 1
+        guard setbacks > Self.setbackMax else { return nil }
+        return giveUp(
+            Failure(
+                .backendError, "The backend loses this upload again and again.", detail: "generation \(generation)"))
     }
 
     private mutating func finish(_ generation: Int) -> [Action] {
@@ -288,21 +314,5 @@ struct UploadStateMachine: Sendable, Equatable {
         guard state != .ended else { return [] }
         state = .ended
         return [.giveUp(failure)]
-    }
-
-    private var generation: Int? {
-        switch state {
-        case .sending(let sending): sending.generation
-        case .completing(let generation, _), .listing(let generation, _, _): generation
-        case .idle, .opening, .reopening, .ended: nil
-        }
-    }
-    private var acknowledged: Set<Int> {
-        switch state {
-        case .sending(let sending): sending.done
-        case .completing(_, let done): done
-        case .listing(_, let acknowledged, _): acknowledged
-        case .idle, .opening, .reopening, .ended: []
-        }
     }
 }

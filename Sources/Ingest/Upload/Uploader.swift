@@ -1,5 +1,3 @@
-import Digests
-import Files
 import Synchronization
 import Vocabulary
 
@@ -13,17 +11,19 @@ final class Uploader: Sendable {
     let catalog: Catalog
     let weather: Weather
     let board: TransferBoard
-    /// Content-MD5 of parts that are signed and not sent yet.
-    private let digests = Mutex<[Int: String]>([:])
+    private let hashes: PartHashes
+    /// Parts whose URL was refused, so that the next one was signed just before it is used.
+    private let refused = Mutex<Set<Int>>([])
 
     init(
-        item: ItemRow, file: FileRow, upload: UploadRow, path: String, client: BackendClient, catalog: Catalog,
+        item: ItemRow, file: FileRow, upload: UploadRow, staging: Staging, client: BackendClient, catalog: Catalog,
         weather: Weather, board: TransferBoard
     ) {
         self.item = item
         self.file = file
         self.upload = upload
-        self.path = path
+        path = staging.path(of: file)
+        hashes = PartHashes(file, in: staging)
         self.client = client
         self.catalog = catalog
         self.weather = weather
@@ -71,14 +71,14 @@ final class Uploader: Sendable {
             switch action {
             case .open(let parts): return try await open(parts, grid)
             case .reopen(let generation):
-                let session = try await weather.persist { () throws(Failure) in
+                let session = try await persist { () throws(Failure) in
                     try await client.reopen(upload.id, generation: generation)
                 }
                 return try await opened(session)
             case .list: return try await list(grid)
             case .sign(let parts, let generation):
                 let wanted = try await partRequests(parts, grid)
-                let urls = try await weather.persist { () throws(Failure) in
+                let urls = try await persist { () throws(Failure) in
                     try await client.partURLs(upload.id, PartURLsRequest(generation: generation, parts: wanted))
                 }
                 return .signed(generation: generation, numbered(urls.urls))
@@ -90,22 +90,24 @@ final class Uploader: Sendable {
                 return .completed
             case .giveUp: return .completed
             }
-        } catch { return event(for: error, after: action) }
+        } catch { return await event(for: error, after: action) }
     }
 
     /// What a refusal means to the machine.
     private func event(
         for failure: Failure, after action: UploadStateMachine.Action
-    ) -> UploadStateMachine.Event {
+    ) async -> UploadStateMachine.Event {
         switch (action, failure.code) {
         case (.send(let part, _, let generation), .urlExpired), (.send(let part, _, let generation), .unauthorized):
+            refused.withLock { _ = $0.insert(part) }
             return .urlRefused(part, generation: generation)
         case (.send(let part, _, let generation), .badDigest), (.send(let part, _, let generation), .badRequest):
             // What is staged may have changed since it was signed.
-            digests.withLock { $0[part] = nil }
+            await hashes.forget(part)
             return .partRefused(part, generation: generation)
-        case (.send(_, _, let generation), .notFound), (.send(_, _, let generation), .gone),
-            (.sign(_, let generation), .notFound), (.sign(_, let generation), .gone),
+        case (.send(let part, _, let generation), .notFound), (.send(let part, _, let generation), .gone):
+            return .sessionLost(generation: generation, part: part)
+        case (.sign(_, let generation), .notFound), (.sign(_, let generation), .gone),
             (.complete(let generation), .notFound), (.complete(let generation), .gone):
             return .sessionLost(generation: generation)
         case (_, .staleGeneration): return .generationStale
@@ -118,7 +120,7 @@ final class Uploader: Sendable {
 
     private func open(_ parts: [Int], _ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
         let request = Self.openRequest(item, file, upload, partSize: grid.partSize, try await partRequests(parts, grid))
-        let session = try await weather.persist { () throws(Failure) in try await client.open(request) }
+        let session = try await persist { () throws(Failure) in try await client.open(request) }
         return try await opened(session)
     }
 
@@ -142,7 +144,7 @@ final class Uploader: Sendable {
     }
 
     private func list(_ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
-        let listing = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
+        let listing = try await persist { () throws(Failure) in try await client.parts(upload.id) }
         if listing.state == .open {
             try await catalog.sessionOpened(upload.id, generation: listing.generation, partSize: grid.partSize)
             let parts = listing.parts.filter {
@@ -158,17 +160,21 @@ final class Uploader: Sendable {
     private func send(
         _ part: PartGrid.Part, _ url: String, _ generation: Int
     ) async throws(Failure) -> UploadStateMachine.Event {
-        let request = try await partRequest(part)
+        let request = try await hashes.request(part)
         let key = TransferBoard.PartKey(upload: upload.id, number: part.number)
+        let wasRefused = refused.withLock { $0.contains(part.number) }
         defer { board.sending(item, key, nil) }
-        let etag = try await weather.persist { () throws(Failure) in
-            try await self.client.put(request, of: self.path, offset: part.offset, to: url) { sent in
+        let etag = try await persist(.store, part: part.number) { () throws(Failure) in
+            try await self.client.put(
+                request, of: self.path, offset: part.offset, to: url, wasRefused: wasRefused
+            ) { sent in
                 self.board.sending(self.item, key, sent)
             }
         }
         try await catalog.stored(
             [PartRow(number: part.number, bytes: part.length, etag: etag)], of: upload.id, generation: generation)
-        digests.withLock { $0[part.number] = nil }
+        await hashes.forget(part.number)
+        refused.withLock { _ = $0.remove(part.number) }
         board.acknowledged(item, bytes: part.length)
         return .stored(part.number, generation: generation)
     }
@@ -177,13 +183,14 @@ final class Uploader: Sendable {
         guard let bytes = file.bytes, let sha256 = file.sha256 else {
             throw Failure(.internalError, "A file was to be sealed before it was staged.", detail: file.path)
         }
+        try await hashes.confirm()
         try await catalog.completing(upload.id)
         let parts = try await catalog.parts(of: upload.id)
         let request = CompleteUploadRequest(
             generation: generation, sizeBytes: bytes, sha256: sha256,
             parts: parts.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: $0.etag) })
         // A lost answer is no answer: the same request again, which the backend allows.
-        try await weather.persist { () throws(Failure) in try await client.complete(upload.id, request) }
+        try await persist { () throws(Failure) in try await client.complete(upload.id, request) }
         try await catalog.completed(upload.id, generation: generation)
         return .completed
     }
@@ -192,41 +199,8 @@ final class Uploader: Sendable {
 
     private func partRequests(_ numbers: [Int], _ grid: PartGrid) async throws(Failure) -> [PartRequest] {
         var requests: [PartRequest] = []
-        for number in numbers { requests.append(try await partRequest(grid.part(number))) }
+        for number in numbers { requests.append(try await hashes.request(grid.part(number))) }
         return requests
-    }
-
-    private func partRequest(_ part: PartGrid.Part) async throws(Failure) -> PartRequest {
-        if let known = digests.withLock({ $0[part.number] }) {
-            return PartRequest(partNumber: part.number, length: part.length, contentMD5: known)
-        }
-        let path = path
-        let md5 = try await FileWork.run { stop throws(Failure) in
-            try Self.contentMD5(path: path, part: part, stop: stop)
-        }
-        digests.withLock { $0[part.number] = md5 }
-        return PartRequest(partNumber: part.number, length: part.length, contentMD5: md5)
-    }
-
-    /// Bytes read at a time for a part's hash.
-    private static let bufferBytes = 1 << 20
-
-    private static func contentMD5(path: String, part: PartGrid.Part, stop: StopFlag) throws(Failure) -> String {
-        let file = try OpenFile.reading(path)
-        let digest = Digest(.md5)
-        var offset = part.offset
-        let end = part.offset + part.length
-        while offset < end {
-            try stop.check()
-            let bytes = try file.read(count: min(bufferBytes, end - offset), at: offset)
-            guard !bytes.isEmpty else {
-                throw Failure(
-                    .stagingDamaged, "A staged file has become shorter: pick it again.", detail: "\(path) at \(offset)")
-            }
-            digest.update(bytes)
-            offset += bytes.count
-        }
-        return digest.finalize().base64
     }
 
     private func numbered(_ urls: [String: String]) -> [Int: String] {

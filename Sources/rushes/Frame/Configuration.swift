@@ -1,6 +1,7 @@
 import Backend
 import Files
 import Foundation
+import Ingest
 import Vocabulary
 
 /// Settings from outside: `RUSHES_*` variables, over a JSON5 file. Secrets come from a variable or a file, never from arguments.
@@ -16,6 +17,10 @@ struct Configuration: Sendable, Equatable {
     var inboxes: [String] = []
     /// Seconds for which a file in an inbox has to stay the same; nil for the default.
     var inboxQuiet: Int?
+    /// When files are sent.
+    var conditions = ConditionPolicy()
+    var metering = SurroundingsProbe.Metering.auto
+    var bandwidth: BandwidthTimetable?
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
@@ -25,9 +30,12 @@ struct Configuration: Sendable, Equatable {
         var tokenFile: String?
         var inboxes: [String]?
         var inboxQuiet: Int?
+        var metered, meteredMax, needsPower, hours, bandwidth: String?
         var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
-            case home, server, token, inboxes
+            case home, server, token, inboxes, metered, hours, bandwidth
+            case meteredMax = "metered_max"
+            case needsPower = "needs_power"
             case endpoint = "s3_endpoint"
             case bucket = "s3_bucket"
             case region = "s3_region"
@@ -53,7 +61,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, metered, metered_max, needs_power, hours, bandwidth, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -67,6 +75,26 @@ struct Configuration: Sendable, Equatable {
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
         inboxes = variable("RUSHES_INBOX")?.split(separator: ":").map(String.init) ?? settings.inboxes ?? []
         inboxQuiet = try Self.quiet(variable("RUSHES_INBOX_QUIET"), settings.inboxQuiet)
+        if let text = variable("RUSHES_METERED") ?? settings.metered {
+            guard let known = SurroundingsProbe.Metering(rawValue: text) else {
+                throw Failure(.usage, "RUSHES_METERED (metered) takes auto, yes or no.")
+            }
+            metering = known
+        }
+        if let text = variable("RUSHES_METERED_MAX") ?? settings.meteredMax {
+            guard let bytes = ByteCount.parse(text) else {
+                throw Failure(.usage, "RUSHES_METERED_MAX (metered_max) takes bytes with K, M or G.")
+            }
+            conditions.meteredBytesMax = bytes
+        }
+        if let text = variable("RUSHES_NEEDS_POWER") ?? settings.needsPower {
+            guard ["yes", "no"].contains(text) else {
+                throw Failure(.usage, "RUSHES_NEEDS_POWER (needs_power) takes yes or no.")
+            }
+            conditions.needsPower = text == "yes"
+        }
+        if let text = variable("RUSHES_HOURS") ?? settings.hours { conditions.hours = try AllowedHours(text) }
+        if let text = variable("RUSHES_BANDWIDTH") ?? settings.bandwidth { bandwidth = try BandwidthTimetable(text) }
         if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
             store = try S3Settings(
                 endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",

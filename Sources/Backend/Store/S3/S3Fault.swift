@@ -1,5 +1,4 @@
 import Curl
-import Foundation
 import Vocabulary
 
 /// What a store's error means to who asked for something. Its words are for operators only, and often empty: the code counts.
@@ -49,23 +48,9 @@ enum S3Fault {
 
     /// By how much, where the store says what time it is.
     private static func skew(_ response: HTTPResponse, _ sentAt: Timestamp) -> String {
-        guard let text = response.headers["Date"], let theirs = Timestamp(httpDate: text) else {
-            return "differs from its store's"
-        }
-        let minutes = (sentAt.milliseconds - theirs.milliseconds) / 60_000
+        guard let theirs = response.date else { return "differs from its store's" }
+        let minutes = (sentAt.seconds - Int64(theirs)) / 60
         let size = abs(minutes) >= 120 ? "\(abs(minutes) / 60) hours" : "\(abs(minutes)) minutes"
         return "is \(size) \(minutes < 0 ? "behind" : "ahead of") its store's"
-    }
-}
-
-extension Timestamp {
-    /// RFC 9110, section 5.6.7, in the one form that is written today.
-    init?(httpDate text: String) {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = .gmt
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        guard let date = formatter.date(from: text) else { return nil }
-        self.init(milliseconds: Int64(date.timeIntervalSince1970 * 1000))
     }
 }
