@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue bench-video compare-corpus soak-ingest soak-upload soak fuzz install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video bench-photos photo-bench compare-corpus soak-ingest soak-upload soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,11 +34,17 @@ test: deps toolchain ## everything that must hold: style, unit, pipeline and cra
 check: toolchain ## the style alone
 	@$(SWIFT) format lint --strict --parallel -r Package.swift Sources Tests
 
-bench: build ## time Rushes beside its peers: Benchmarks/
+bench: build photo-bench ## time Rushes beside its peers: Benchmarks/
 	@for bench in Benchmarks/bench-*; do $$bench $(BIN)/rushes || exit 1; done
 
 bench-queue: build ## what the queue itself costs, over COUNT (2000) small photos
 	@Benchmarks/bench-queue $(BIN)/rushes --count $(COUNT)
+
+bench-photos: build photo-bench ## thumbnails beside libvips and ImageMagick, and 1,000 photos through the worker
+	@Benchmarks/bench-photos $(BIN)/rushes
+
+photo-bench: toolchain
+	@$(SWIFT) build $(RELEASE) --product photo-bench
 
 bench-video: build ## one pass beside the usual chain of ffmpeg commands, on generated 4K clips: CPU, VMAF, bytes, memory
 	@Benchmarks/bench-video $(BIN)/rushes

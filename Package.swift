@@ -39,12 +39,14 @@ let package = Package(
         library("CSeccomp", pkgConfig: "libseccomp", apt: ["libseccomp-dev"]),
         library("CSQLite", pkgConfig: "sqlite3", apt: ["libsqlite3-dev"]),
         library("CCurl", pkgConfig: "libcurl", apt: ["libcurl4-openssl-dev"]),
+        library("CXXHash", pkgConfig: "libxxhash", apt: ["libxxhash-dev"]),
         library("CExpat", pkgConfig: "expat", apt: ["libexpat1-dev"]),
         library("CMicrohttpd", pkgConfig: "libmicrohttpd", apt: ["libmicrohttpd-dev"]),
         library(
             "CFFmpeg", pkgConfig: "libavformat libavcodec libavfilter libswscale libswresample libavutil",
             apt: ["libavformat-dev", "libavcodec-dev", "libavfilter-dev", "libswscale-dev", "libswresample-dev"]),
         library("CTurboJPEG", pkgConfig: "libturbojpeg", apt: ["libturbojpeg0-dev"]),
+        library("CJPEG", pkgConfig: "libjpeg", apt: ["libjpeg62-turbo-dev"]),
         library("CHEIF", pkgConfig: "libheif", apt: ["libheif-dev"]),
         library("CRaw", apt: ["libraw-dev"]),
         library("CLittleCMS", pkgConfig: "lcms2", apt: ["liblcms2-dev"]),
@@ -53,11 +55,14 @@ let package = Package(
         library("CTIFF", pkgConfig: "libtiff-4", apt: ["libtiff-dev"]),
         library("CJPEGXL", apt: ["libjxl-dev"]),
 
+        // Filters over rows of samples, in the processor's vector instructions.
+        .target(name: "CPlanes"),
+
         // Shared words, no I/O.
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["Vocabulary", "CCrypto"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto", "CXXHash"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses", "CSeccomp"]),
@@ -71,13 +76,13 @@ let package = Package(
         module(
             "Thumbs",
             uses: [
-                "Vocabulary", "FFmpeg", "CTurboJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
-                "CJPEGXL",
+                "Vocabulary", "FFmpeg", "CTurboJPEG", "CJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
+                "CJPEGXL", "CPlanes",
             ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 
         // The two sides. They meet in Vocabulary.
-        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "MediaJobs"]),
+        module("Ingest", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "MediaJobs"]),
         module(
             "Backend", uses: ["Vocabulary", "Files", "Digests", "SQLite", "Curl", "XML", "HTTPServer", "MediaJobs"]),
 
@@ -86,6 +91,11 @@ let package = Package(
             uses: ["Vocabulary", "Files", "Digests", "Processes", "HTTPServer", "MediaJobs", "Ingest", "Backend"]),
         module("MediaWorker", uses: ["Vocabulary", "Files", "Digests", "Processes", "Transcode", "Thumbs"]),
         program("rushes-media", uses: ["MediaWorker"]),
+
+        // What `make bench-photos` times: thumbnails in the worker's processes, and by the same code in one process.
+        .executableTarget(
+            name: "photo-bench", dependencies: ["MediaJobs", "Thumbs", "Vocabulary"], path: "Benchmarks/PhotoBench",
+            swiftSettings: house),
 
         // A bad network for tests.
         .target(
@@ -122,7 +132,7 @@ let package = Package(
                 "TestStores", "Backend", "HTTPServer", "SQLite", "Curl", "XML", "Digests", "Files", "MediaJobs",
                 "Vocabulary",
             ]),
-        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "Digests", "Files", "MediaJobs", "Vocabulary"]),
+        tests("IngestTests", uses: ["Ingest", "Curl", "SQLite", "XML", "Digests", "Files", "MediaJobs", "Vocabulary"]),
         tests(
             "PipelineTests",
             uses: [

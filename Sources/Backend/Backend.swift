@@ -62,6 +62,7 @@ public actor Backend {
         var processing = processing
         processing.laneCount = settings.jobCount
         processing.keepsLocation = settings.keepsLocation
+        processing.thumbnailSizes = settings.thumbnailSizes
         let sealing = Sealing(ledger: ledger, store: store, clock: settings.clock)
         let sweeper = Sweeper(
             ledger: ledger, store: store, sealing: sealing, policy: processing.policy, clock: settings.clock,

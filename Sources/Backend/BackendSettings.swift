@@ -1,5 +1,6 @@
 public import HTTPServer
 public import MediaJobs
+public import Vocabulary
 
 /// How a backend is run.
 public struct BackendSettings: Sendable {
@@ -13,6 +14,8 @@ public struct BackendSettings: Sendable {
     public var jobCount: Int
     /// Originals that are their own rendition may be served with the place where they were taken.
     public var keepsLocation: Bool
+    /// Long sides of the thumbnails that a photo gets; one that the client has sent is not made again.
+    public var thumbnailSizes: [Int]
     public var lifetimes: Lifetimes
     public var bounds: HTTPBounds
     public var clock: @Sendable () -> Timestamp
@@ -33,7 +36,7 @@ public struct BackendSettings: Sendable {
 
     public init(
         dataFolder: String, listen: ListenAddress, store: S3Settings? = nil, media: MediaJobs, jobCount: Int = 2,
-        keepsLocation: Bool = false,
+        keepsLocation: Bool = false, thumbnailSizes: [Int] = ThumbSettings.standardSizes,
         lifetimes: Lifetimes = Lifetimes(), bounds: HTTPBounds = HTTPBounds(),
         clock: @escaping @Sendable () -> Timestamp = Timestamp.system,
         log: @escaping @Sendable (String) -> Void = { _ in }
@@ -44,6 +47,7 @@ public struct BackendSettings: Sendable {
         self.media = media
         self.jobCount = jobCount
         self.keepsLocation = keepsLocation
+        self.thumbnailSizes = thumbnailSizes
         self.lifetimes = lifetimes
         self.bounds = bounds
         self.clock = clock

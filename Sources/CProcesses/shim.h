@@ -1,4 +1,5 @@
 #pragma once
+#include <malloc.h>
 // What Swift's Glibc module leaves out (it is built without _GNU_SOURCE), and macros over control messages.
 // Every function answers a result of its own or the negated errno.
 #include <errno.h>
@@ -150,6 +151,10 @@ static inline int64_t rushes_cpu_nanoseconds(pid_t pid) {
 // MARK: Of this process
 
 static inline int rushes_die_with_parent(void) { return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) ? -errno : 0; }
+// The heap's free memory goes back to the system where it is more than `keep` bytes.
+static inline void rushes_trim_heap(size_t keep) {
+    if (mallinfo2().fordblks > keep) malloc_trim(0);
+}
 static inline int rushes_no_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0; }
 static inline int rushes_not_dumpable(void) { return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) ? -errno : 0; }
 static inline int rushes_set_name_option(void) { return PR_SET_NAME; }

@@ -15,6 +15,8 @@ final class ConnectionThread: Sendable {
     private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
     /// Milliseconds that the thread sleeps at most without being rung.
     private static let pollMax: Int32 = 1000
+    /// Milliseconds between two looks whether a body that is held back may go on.
+    private static let pausedPoll: Int32 = 20
     /// Open connections kept for the next request.
     private static let keptConnectionsMax = 16
 
@@ -66,7 +68,10 @@ final class ConnectionThread: Sendable {
                 finish(easy, rushes_message_result(message), &active)
             }
             if isStopping && active.isEmpty { break }
-            curl_multi_poll(multi, nil, 0, Self.pollMax, nil)
+            let paused = active.values.filter(\.isPaused)
+            curl_multi_poll(multi, nil, 0, paused.isEmpty ? Self.pollMax : Self.pausedPoll, nil)
+            // In another order each time, so that none of them always comes first.
+            for transfer in paused.shuffled() { transfer.goOn() }
         }
         // The handle itself stays until the last owner is gone: someone may still ring.
     }

@@ -32,6 +32,8 @@ public struct HTTPRequest: Sendable {
     /// Called with the body's bytes that were handed to the network so far, from the connection's thread, at most
     /// `HTTPLimits.progressStep` bytes apart.
     public var progress: (@Sendable (Int) -> Void)?
+    /// Bounds how fast the body goes, together with all others that have the same one.
+    public var throttle: SendThrottle?
 
     public init(
         _ method: Method, _ url: String, socketPath: String? = nil, headers: HTTPHeaders = [:], body: Body = .none,

@@ -23,6 +23,8 @@ final class Transfer: @unchecked Sendable {
     /// Where the answer is taken piece by piece.
     private let receive: (@Sendable (HTTPResponse, [UInt8]) -> Bool)?
     private var hungUp = false
+    /// Waits for its turn to send.
+    private(set) var isPaused = false
     private var lastByteAt = ContinuousClock.now
 
     init(_ request: HTTPRequest, receive: (@Sendable (HTTPResponse, [UInt8]) -> Bool)? = nil) {
@@ -131,8 +133,15 @@ final class Transfer: @unchecked Sendable {
 
     fileprivate func read(into buffer: UnsafeMutableRawPointer, count: Int) -> Int {
         if isCancelled.load(ordering: .relaxed) { return Int(CURL_READFUNC_ABORT) }
-        let wanted = min(count, request.body.length - position)
+        var wanted = min(count, request.body.length - position)
         guard wanted > 0 else { return 0 }
+        if let throttle = request.throttle {
+            wanted = throttle.take(wanted)
+            guard wanted > 0 else {
+                isPaused = true
+                return Int(CURL_READFUNC_PAUSE)
+            }
+        }
         switch request.body {
         case .none: return 0
         case .bytes(let bytes):
@@ -154,6 +163,12 @@ final class Transfer: @unchecked Sendable {
             position += got
             return got
         }
+    }
+
+    /// Asks the throttle again; it may pause at once.
+    func goOn() {
+        isPaused = false
+        if let easy { curl_easy_pause(easy, CURLPAUSE_CONT) }
     }
 
     /// libcurl sends a body again from its start when a kept connection turns out to be dead.

@@ -4,16 +4,24 @@ public import Vocabulary
 /// A running hash over bytes as they pass by. OpenSSL, since it uses the processor's SHA instructions (measured: 0.60 s a GiB against
 /// 3.1 s of coreutils).
 public final class Digest {
-    public enum Algorithm: Sendable { case sha256, md5 }
+    public enum Algorithm: Sendable { case sha256, sha512, md5 }
 
     private let context: OpaquePointer
 
     public init(_ algorithm: Algorithm) {
         // The only failure is an allocation of some hundred bytes, or a library built without the algorithm.
         guard let context = EVP_MD_CTX_new(),
-            EVP_DigestInit_ex(context, algorithm == .sha256 ? EVP_sha256() : EVP_md5(), nil) == 1
+            EVP_DigestInit_ex(context, Self.method(algorithm), nil) == 1
         else { preconditionFailure("OpenSSL has no \(algorithm)") }
         self.context = context
+    }
+
+    private static func method(_ algorithm: Algorithm) -> OpaquePointer? {
+        switch algorithm {
+        case .sha256: EVP_sha256()
+        case .sha512: EVP_sha512()
+        case .md5: EVP_md5()
+        }
     }
 
     deinit { EVP_MD_CTX_free(context) }
@@ -46,6 +54,12 @@ public final class Digest {
         let digest = Digest(.sha256)
         digest.update(bytes)
         return digest.finalizeSHA256()
+    }
+
+    /// Takes the same time wherever the two differ.
+    public static func areEqual(_ left: SHA256Digest, _ right: SHA256Digest) -> Bool {
+        let (left, right) = (Array(left.rawValue.utf8), Array(right.rawValue.utf8))
+        return left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
     }
 
     /// Base64 of the MD5, as the Content-MD5 header has it (RFC 1864).

@@ -7,6 +7,12 @@ package struct Demuxer: ~Copyable {
     private let pointer: UnsafeMutablePointer<AVFormatContext>
     private let input: DescriptorInput
     private let context: UnsafeMutablePointer<AVIOContext>
+    private let clock: Clock
+
+    /// Of a container whose times may jump; nil of any other.
+    private final class Clock {
+        var continuous: ContinuousClock?
+    }
 
     /// The containers that cameras, phones and recorders write. Everything that opens further files or addresses (playlists,
     /// image sequences, session descriptions) and everything that takes plain text for media stays outside.
@@ -14,7 +20,8 @@ package struct Demuxer: ~Copyable {
         "mov", "matroska", "avi", "wav", "w64", "mpegts", "mpegtsraw", "mpeg", "mpegvideo", "mxf", "asf", "ogg", "flac",
         "mp3", "aac", "flv", "live_flv", "dv", "aiff", "caf", "amr", "amrnb", "amrwb", "ac3", "eac3", "dts", "rm",
         "gif", "apng", "ivf",
-        "nut", "gxf", "h264", "hevc", "m4v", "mjpeg", "yuv4mpegpipe", "au", "tta", "wv", "ape", "mpc", "mpc8", "r3d",
+        "nut", "gxf", "wtv", "nsv", "pva", "dhav", "h261", "h263", "h264", "hevc", "obu", "vc1", "m4v", "mjpeg",
+        "yuv4mpegpipe", "au", "tta", "wv", "ape", "mpc", "mpc8", "r3d",
     ].joined(separator: ",")
     private static let allowedPictures = [
         "image2pipe", "png_pipe", "jpeg_pipe", "webp_pipe", "tiff_pipe", "bmp_pipe", "psd_pipe", "gif", "apng",
@@ -33,6 +40,8 @@ package struct Demuxer: ~Copyable {
         self.pointer = pointer
         self.input = input
         self.context = context
+        clock = Clock()
+        startClock()
     }
     deinit {
         var pointer: UnsafeMutablePointer<AVFormatContext>? = pointer
@@ -47,6 +56,7 @@ package struct Demuxer: ~Copyable {
     ) throws(Failure) -> Demuxer {
         LibraryLog.install()
         let input = try DescriptorInput(descriptor)
+        if purpose == .media { input.corrections = PCMSampleEntries.corrections(input) }
         let context = try input.makeContext()
         var pointer = avformat_alloc_context()
         guard let format = pointer else {
@@ -112,7 +122,10 @@ package struct Demuxer: ~Copyable {
     /// - Returns: false at the end.
     package func read(into packet: borrowing Packet) throws(Failure) -> Bool {
         let code = av_read_frame(pointer, packet.pointer)
-        if code >= 0 { return true }
+        if code >= 0 {
+            makeContinuous(packet)
+            return true
+        }
         try input.throwFault()
         if code == rushes_error_end { return false }
         throw failure("av_read_frame", damage(code))
@@ -132,6 +145,27 @@ package struct Demuxer: ~Copyable {
         let code = av_seek_frame(pointer, Int32(stream), ticks, AVSEEK_FLAG_BACKWARD)
         try input.throwFault()
         try check("av_seek_frame", code)
+        startClock()
+    }
+
+    /// The times of what was read so far jumped, and were made continuous. A place found by its time is then not the wanted one.
+    package var hasJumped: Bool { clock.continuous?.hasJumped ?? false }
+
+    private func startClock() {
+        clock.continuous = pointer.pointee.iformat.pointee.flags & AVFMT_TS_DISCONT != 0 ? ContinuousClock() : nil
+    }
+
+    private func makeContinuous(_ packet: borrowing Packet) {
+        guard let time = packet.dts ?? packet.pts else { return }
+        let timeBase = Rational(raw(packet.stream).pointee.time_base), microseconds = Rational(1, 1_000_000)
+        guard
+            let offset = clock.continuous?.offset(
+                stream: packet.stream, time: timeBase.convert(time, to: microseconds),
+                duration: timeBase.convert(packet.duration, to: microseconds)), offset != 0
+        else { return }
+        let ticks = microseconds.convert(offset, to: timeBase)
+        packet.pts = packet.pts.map { $0 + ticks }
+        packet.dts = packet.dts.map { $0 + ticks }
     }
 
     /// One sample of the container's index.

@@ -12,6 +12,13 @@ final class DescriptorInput {
     fileprivate(set) var position: Int64 = 0
     /// The first fault of the disk, which the libraries would report as bad media.
     fileprivate(set) var fault: Int32?
+    /// Read instead of what the file says.
+    var corrections: [Correction] = []
+
+    struct Correction {
+        var offset: Int64
+        var bytes: [UInt8]
+    }
 
     init(_ descriptor: Int32) throws(Failure) {
         var status = stat()
@@ -29,6 +36,23 @@ final class DescriptorInput {
         throw Failure(
             .sourceUnreadable, "The file could not be read; check the disk or card.",
             detail: "pread at \(position): \(String(cString: strerror(fault)))")
+    }
+
+    /// - Returns: fewer at the end of the file, and none where the disk fails.
+    func bytes(at offset: Int64, count: Int) -> [UInt8] {
+        guard offset >= 0, offset < size, count > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: min(count, Int(size - offset))) { buffer, filled in
+            filled = max(0, pread(descriptor, buffer.baseAddress, buffer.count, Int(offset)))
+        }
+    }
+
+    fileprivate func correct(_ buffer: UnsafeMutablePointer<UInt8>, _ count: Int) {
+        for correction in corrections {
+            for (number, byte) in correction.bytes.enumerated() {
+                let place = correction.offset + Int64(number) - position
+                if (0..<Int64(count)).contains(place) { buffer[Int(place)] = byte }
+            }
+        }
     }
 
     func makeContext() throws(Failure) -> UnsafeMutablePointer<AVIOContext> {
@@ -68,6 +92,7 @@ private func readBytes(_ opaque: UnsafeMutableRawPointer?, _ buffer: UnsafeMutab
         while true {
             let count = pread(input.descriptor, buffer, Int(length), Int(input.position))
             if count > 0 {
+                input.correct(buffer, count)
                 input.position += Int64(count)
                 return Int32(count)
             }

@@ -27,7 +27,10 @@ package struct Scaler: ~Copyable {
             flags, nil, nil,
             nil)
         let scaler = Scaler(owning: try allocated("sws_getContext", context), width, height, format)
-        let isFull = source.pixelFormat.isRGB || source.pixelFormat.isFullRangeByName || source.color.range == .full
+        // Grey that does not say so otherwise has the full range, as in every picture format.
+        let isFull =
+            source.pixelFormat.isRGB || source.pixelFormat.isFullRangeByName || source.color.range == .full
+            || source.pixelFormat.isGray && source.color.range != .limited
         let coefficients = sws_getCoefficients(
             matrix == "bt709" ? SWS_CS_ITU709 : matrix?.hasPrefix("bt2020") == true ? SWS_CS_BT2020 : SWS_CS_ITU601)
         // Refused where neither side is YCbCr, which then needs no matrix.

@@ -16,6 +16,8 @@ package struct StreamDescription: Sendable, Equatable {
     /// In `timeBase`.
     package var start: Int64?
     package var duration: Int64?
+    /// Seconds on the container's clock.
+    package var end: Double? { duration.map { timeBase.seconds((start ?? 0) + $0) } }
     /// As the container claims it; 0 where it does not.
     package var frameCount: Int
     package var averageRate: Rational

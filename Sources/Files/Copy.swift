@@ -9,12 +9,13 @@ extension Files {
 
     public struct Copied: Sendable, Hashable {
         public let bytes: Int
-        public let sha256: SHA256Digest
+        public let hashes: FileHashes
+        public var sha256: SHA256Digest { hashes.sha256 }
         /// The extents are shared: no byte was written.
         public let isReflink: Bool
     }
 
-    /// Copies `source` into the draft with its SHA-256 in the same pass; where the file system can share extents, nothing is written and the
+    /// Copies `source` into the draft with its hashes in the same pass; where the file system can share extents, nothing is written and the
     /// pass only hashes.
     /// - Parameter progress: bytes so far; throws to stop.
     public static func copy(
@@ -23,40 +24,55 @@ extension Files {
         let isReflink = rushes_reflink(draft.file.descriptor, source.descriptor) == 0
         if !isReflink { try draft.reserve(try source.facts().size) }
         var total = 0
-        let digest = try pass(over: source, progress: progress) { bytes, offset throws(Failure) in
+        let hashes = try pass(over: source, progress: progress) { bytes, offset throws(Failure) in
             total = offset + bytes.count
             if !isReflink { try draft.file.write(bytes, at: offset) }
         }
-        return Copied(bytes: total, sha256: digest, isReflink: isReflink)
+        return Copied(bytes: total, hashes: hashes, isReflink: isReflink)
     }
 
     /// The SHA-256 of a file as it stands.
     public static func sha256(
         of file: OpenFile, progress: (Int) throws(Failure) -> Void = { _ in }
     ) throws(Failure) -> SHA256Digest {
+        try hashes(of: file, progress: progress).sha256
+    }
+
+    /// Both hashes of a file as it stands, in one pass.
+    public static func hashes(
+        of file: OpenFile, progress: (Int) throws(Failure) -> Void = { _ in }
+    ) throws(Failure) -> FileHashes {
         try pass(over: file, progress: progress) { _, _ throws(Failure) in }
     }
 
     private static func pass(
         over file: OpenFile, progress: (Int) throws(Failure) -> Void,
         each body: (UnsafeRawBufferPointer, Int) throws(Failure) -> Void
-    ) throws(Failure) -> SHA256Digest {
+    ) throws(Failure) -> FileHashes {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: copyBufferBytes, alignment: 4096)
         defer { buffer.deallocate() }
         posix_fadvise(file.descriptor, 0, 0, Int32(POSIX_FADV_SEQUENTIAL))
-        let digest = Digest(.sha256)
+        let (digest, quick) = (Digest(.sha256), XXH128())
         var offset = 0
         while true {
             let got = try file.read(into: buffer, at: offset)
             guard got > 0 else { break }
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
             digest.update(bytes)
+            quick.update(bytes)
             try body(bytes, offset)
             offset += got
             try progress(offset)
         }
-        return digest.finalizeSHA256()
+        return FileHashes(sha256: digest.finalizeSHA256(), xxh128: quick.finalize())
     }
+}
+
+/// What one pass over a file's bytes tells.
+public struct FileHashes: Sendable, Hashable {
+    public let sha256: SHA256Digest
+    /// For hash lists that others read.
+    public let xxh128: XXH128Digest
 }
 
 /// A lock on a folder or file that dies with its holder (flock). What stands in the file is for people, and need not survive a power cut.

@@ -32,6 +32,12 @@ public struct RawPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStr
             || path.bytes.starts(with: bytes.last == UInt8(ascii: "/") ? bytes : bytes + [UInt8(ascii: "/")])
     }
 
+    /// What leads from a folder to this path; nil where it is not below it. Both absolute.
+    public func below(_ folder: RawPath) -> RawPath? {
+        guard folder.holds(self), folder != self else { return nil }
+        return RawPath(Array(bytes.dropFirst(folder.bytes.count).drop { $0 == UInt8(ascii: "/") }))
+    }
+
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value {
         (bytes + [0]).withUnsafeBufferPointer { buffer in
             buffer.withMemoryRebound(to: CChar.self) { text in

@@ -1,14 +1,25 @@
 import Synchronization
 import Vocabulary
 
-/// Lets so many in at a time, the others in the order in which they came. A waiter whose task is cancelled leaves the queue.
+/// Gives out so many places, to who came first: one that needs several is not passed by those that need fewer. A waiter whose task is
+/// cancelled leaves the queue.
 final class Admission: Sendable {
     private struct State {
         var free: Int
         var nextTicket = 0
-        var waiters: [(ticket: Int, continuation: CheckedContinuation<Bool, Never>)] = []
+        var waiters: [(ticket: Int, count: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         /// Cancelled before they came to wait.
         var cancelled: Set<Int> = []
+
+        /// Those whose turn it is, with their places taken.
+        mutating func takeNext() -> [CheckedContinuation<Bool, Never>] {
+            var next: [CheckedContinuation<Bool, Never>] = []
+            while let first = waiters.first, first.count <= free {
+                free -= first.count
+                next.append(waiters.removeFirst().continuation)
+            }
+            return next
+        }
     }
 
     private let state: Mutex<State>
@@ -19,8 +30,8 @@ final class Admission: Sendable {
         self.waiterCountMax = waiterCountMax
     }
 
-    /// Each success is to be followed by one `leave`.
-    func enter() async throws(Failure) {
+    /// Each success is to be followed by one `leave` of as many.
+    func enter(_ count: Int = 1) async throws(Failure) {
         let ticket = state.withLock { state in
             state.nextTicket += 1
             return state.nextTicket
@@ -29,25 +40,28 @@ final class Admission: Sendable {
             await withCheckedContinuation { continuation in
                 let answer: Bool? = state.withLock { state in
                     if state.cancelled.remove(ticket) != nil { return false }
-                    if state.free > 0 {
-                        state.free -= 1
+                    if state.waiters.isEmpty, state.free >= count {
+                        state.free -= count
                         return true
                     }
                     if state.waiters.count >= waiterCountMax { return false }
-                    state.waiters.append((ticket, continuation))
+                    state.waiters.append((ticket, count, continuation))
                     return nil
                 }
                 if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
-            let waiter = state.withLock { state in
+            let (waiter, next) = state.withLock { state in
                 guard let index = state.waiters.firstIndex(where: { $0.ticket == ticket }) else {
                     state.cancelled.insert(ticket)
-                    return CheckedContinuation<Bool, Never>?.none
+                    return (CheckedContinuation<Bool, Never>?.none, [CheckedContinuation<Bool, Never>]())
                 }
-                return state.waiters.remove(at: index).continuation
+                let waiter = state.waiters.remove(at: index).continuation
+                // It may have kept those behind it waiting.
+                return (waiter, state.takeNext())
             }
             waiter?.resume(returning: false)
+            for waiter in next { waiter.resume(returning: true) }
         }
         state.withLock { _ = $0.cancelled.remove(ticket) }
         if isIn { return }
@@ -56,14 +70,13 @@ final class Admission: Sendable {
             : Failure(.busy, "Too much media work is waiting: try again later.", detail: "\(waiterCountMax) waiters")
     }
 
-    func leave() {
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+    func leave(_ count: Int = 1) {
         let next = state.withLock { state in
-            if state.waiters.isEmpty {
-                state.free += 1
-                return CheckedContinuation<Bool, Never>?.none
-            }
-            return state.waiters.removeFirst().continuation
+            state.free += count
+            return state.takeNext()
         }
-        next?.resume(returning: true)
+        for waiter in next { waiter.resume(returning: true) }
     }
 }

@@ -20,7 +20,8 @@ extension MediaJob.Work {
             }
         case .thumb(let settings):
             outputs = settings.sizes.map {
-                ExpectedOutput(name: ThumbSettings.name(of: $0), role: .thumbnail, contentType: "image/jpeg")
+                ExpectedOutput(
+                    name: ThumbSettings.name(of: $0), role: .thumbnail, contentType: settings.format.contentType)
             }
         }
         guard outputs.count <= MediaSettings.outputCountMax, Set(outputs.map(\.name)).count == outputs.count else {

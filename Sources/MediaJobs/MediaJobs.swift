@@ -9,8 +9,11 @@ public import Vocabulary
 /// process that misbehaved, has grown or has done its number of jobs is replaced. Cancelling the task that waits kills the worker and removes what it had made.
 public final class MediaJobs: Sendable {
     private let settings: MediaSettings
+    private let memory: MemoryPlan
     private let places: Admission
     private let transcodePlaces: Admission
+    /// Of the memory, for short work.
+    private let shares: Admission
     private let pool: Mutex<Pool>
 
     private struct Pool {
@@ -33,8 +36,12 @@ public final class MediaJobs: Sendable {
 
     public init(_ settings: MediaSettings) {
         self.settings = settings
-        places = Admission(count: settings.processCountMax, waiterCountMax: MediaSettings.waiterCountMax)
-        transcodePlaces = Admission(count: settings.transcodeCountMax, waiterCountMax: MediaSettings.waiterCountMax)
+        memory = MemoryPlan(
+            memoryBytes: settings.limits.memoryBytes, processCountMax: settings.processCountMax)
+        places = Admission(count: memory.processCount, waiterCountMax: MediaSettings.waiterCountMax)
+        transcodePlaces = Admission(
+            count: max(1, memory.processCount - 1), waiterCountMax: MediaSettings.waiterCountMax)
+        shares = Admission(count: memory.processCount, waiterCountMax: MediaSettings.waiterCountMax)
         pool = Mutex(Pool())
     }
 
@@ -119,10 +126,41 @@ public final class MediaJobs: Sendable {
 
     // MARK: One job
 
+    /// First with a share of the memory; what needs more waits until it can have all of it.
     private func run(
         _ work: MediaJob.Work, on path: String, name: String, owner: MediaOwner, to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (MediaResult, [SealedFile]) {
+        func attempt(_ bytes: Int, shares count: Int, mayAskForMore: Bool) async throws(Failure) -> Attempt {
+            // Work that runs for hours has no share, so none waits for it.
+            if count > 0 { try await shares.enter(count) }
+            defer { if count > 0 { shares.leave(count) } }
+            var limits = settings.limits
+            limits.memoryBytes = bytes
+            limits.mayAskForMore = mayAskForMore
+            return try await run(
+                work, within: limits, isAlone: count == memory.processCount, on: path, name: name, owner: owner,
+                to: paths, progress: progress)
+        }
+        guard work.isShort else {
+            return try await attempt(settings.limits.memoryBytes, shares: 0, mayAskForMore: false).result.get()
+        }
+        let first = try await attempt(
+            memory.sharedBytes, shares: 1, mayAskForMore: memory.aloneBytes > memory.sharedBytes)
+        guard first.asksForMore else { return try first.result.get() }
+        return try await attempt(memory.aloneBytes, shares: memory.processCount, mayAskForMore: false).result.get()
+    }
+
+    private struct Attempt: Sendable {
+        var result: Result<(MediaResult, [SealedFile]), Failure>
+        /// The worker itself said, before it decoded, that the memory it was given is too little.
+        var asksForMore = false
+    }
+
+    private func run(
+        _ work: MediaJob.Work, within limits: MediaLimits, isAlone: Bool, on path: String, name: String,
+        owner: MediaOwner, to paths: [OutputName: String], progress: @escaping @Sendable (MediaProgress) -> Void
+    ) async throws(Failure) -> Attempt {
         try await places.enter()
         defer { places.leave() }
         let number = try pool.withLock { pool throws(Failure) in
@@ -132,43 +170,45 @@ public final class MediaJobs: Sendable {
             return pool.nextJob
         }
         defer { pool.withLock { $0.running -= 1 } }
-        let job = MediaJob(id: number, file: name, work: work, limits: settings.limits)
+        let job = MediaJob(id: number, file: name, work: work, limits: limits)
         let cancellation = Cancellation()
-        let result = await withTaskCancellationHandler {
+        return await withTaskCancellationHandler {
             await onThreadOfItsOwn { [self] in
-                carryOut(job, owner: owner, path: path, paths: paths, cancellation: cancellation, progress: progress)
+                carryOut(
+                    job, isAlone: isAlone, owner: owner, path: path, paths: paths, cancellation: cancellation,
+                    progress: progress)
             }
         } onCancel: {
             cancellation.cancel()
         }
-        return try result.get()
     }
 
     /// Whoever kills a process from outside does not mean the file: the job begins again, so often that nobody kills faster, and not for ever.
     private func carryOut(
-        _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
-        progress: (MediaProgress) -> Void
-    ) -> Result<(MediaResult, [SealedFile]), Failure> {
+        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
+        cancellation: Cancellation, progress: (MediaProgress) -> Void
+    ) -> Attempt {
         var restarts = 0
         while true {
-            let result = tryOnce(
-                job, owner: owner, path: path, paths: paths, cancellation: cancellation, progress: progress)
-            guard case .failure(let failure) = result, failure.code == .mediaKilled, failure.remedy == .retryLater,
-                restarts < settings.restartMax
-            else { return result }
+            let attempt = tryOnce(
+                job, isAlone: isAlone, owner: owner, path: path, paths: paths, cancellation: cancellation,
+                progress: progress)
+            guard case .failure(let failure) = attempt.result, failure.code == .mediaKilled,
+                failure.remedy == .retryLater, restarts < settings.restartMax
+            else { return attempt }
             restarts += 1
         }
     }
 
     private func tryOnce(
-        _ job: MediaJob, owner: MediaOwner, path: String, paths: [OutputName: String], cancellation: Cancellation,
-        progress: (MediaProgress) -> Void
-    ) -> Result<(MediaResult, [SealedFile]), Failure> {
+        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
+        cancellation: Cancellation, progress: (MediaProgress) -> Void
+    ) -> Attempt {
         let outputs = JobOutputs(paths: paths)
         do throws(Failure) {
             let input = try openInput(path)
             if cancellation.isCancelled { throw Failure(.cancelled, "Stopped.") }
-            let current = try takeWorker(for: job, of: owner)
+            let current = try takeWorker(for: job, of: owner, isAlone: isAlone)
             cancellation.attach(current.worker.child)
             let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
             // Before the process may get another job, which a late cancelling would hit.
@@ -178,13 +218,20 @@ public final class MediaJobs: Sendable {
             } else {
                 current.worker.child.stop()
             }
+            if job.limits.mayAskForMore, ending.isReusable, case .failure(let failure) = ending.result,
+                failure.code == .overBudget
+            {
+                outputs.discard()
+                return Attempt(result: ending.result.map { ($0, []) }, asksForMore: true)
+            }
             let result = try ending.result.get()
             if result.isRejection { outputs.discard() }
-            return .success((result, try outputs.commit()))
+            return Attempt(result: .success((result, try outputs.commit())))
         } catch {
             outputs.discard()
-            return .failure(
-                cancellation.isCancelled ? Failure(.cancelled, "Stopped.", detail: error.description) : error)
+            return Attempt(
+                result: .failure(
+                    cancellation.isCancelled ? Failure(.cancelled, "Stopped.", detail: error.description) : error))
         }
     }
 
@@ -202,27 +249,35 @@ public final class MediaJobs: Sendable {
 
     // MARK: The processes
 
-    private func takeWorker(for job: MediaJob, of owner: MediaOwner) throws(Failure) -> IdleWorker {
+    private func takeWorker(for job: MediaJob, of owner: MediaOwner, isAlone: Bool) throws(Failure) -> IdleWorker {
         if !job.work.needsOwnProcess {
             while let idle = pool.withLock({ $0.takeIdle(of: owner) }) {
-                if idle.worker.isFit { return idle }
+                if idle.worker.isFit(below: memory.idleBytesMax) {
+                    stopSurplus(isAlone: isAlone)
+                    return idle
+                }
                 idle.worker.child.stop()
             }
         }
-        // A new one is started: idle ones make room for it, the one that has waited longest first.
+        stopSurplus(isAlone: isAlone)
+        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
+    }
+
+    /// Idle processes make room for the running ones, the one that has waited longest first.
+    private func stopSurplus(isAlone: Bool) {
         while let surplus = pool.withLock({ pool in
-            pool.idle.isEmpty || pool.idle.count + pool.running <= settings.processCountMax
-                ? nil : pool.idle.removeFirst()
+            let room = isAlone ? 0 : max(0, memory.processCount - pool.running)
+            return pool.idle.count <= room ? nil : pool.idle.removeFirst()
         }) {
             surplus.worker.child.stop()
         }
-        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
     }
 
     private func giveBack(_ used: IdleWorker, after job: MediaJob) {
         let next = IdleWorker(worker: used.worker, owner: used.owner, jobCount: used.jobCount + 1)
         let isKept =
-            !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax && next.worker.isFit
+            !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax
+            && next.worker.isFit(below: memory.idleBytesMax)
             && pool.withLock { pool in
                 guard !pool.isShutDown else { return false }
                 pool.idle.append(next)
@@ -248,6 +303,9 @@ extension MediaJob.Work {
         case .probe, .thumb: false
         }
     }
+
+    /// Probes and thumbnails are admitted by what they need; a transcode has its own bound.
+    var isShort: Bool { !needsOwnProcess }
 }
 
 /// Runs a blocking body off Swift's pool, on a thread that a private queue brings.

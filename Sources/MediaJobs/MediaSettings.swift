@@ -12,8 +12,6 @@ public struct MediaSettings: Sendable {
     /// Processes at once, idle ones included. By default half the cores, since decoder and encoder use several threads each, and at least
     /// two: a video that runs for an hour must not keep the photos waiting.
     public var processCountMax: Int
-    /// Of those, the ones that may transcode: one is always left for the short work.
-    public var transcodeCountMax: Int { max(1, processCountMax - 1) }
     /// Bounds inside one job; a caller may narrow them job by job.
     public var limits: MediaLimits
     /// The longest time without a sign of progress in which hardly any processor time was used either. It may take twice as long to be noticed.
@@ -112,6 +110,8 @@ public struct MediaSettings: Sendable {
 extension MediaSettings {
     /// Bytes that the program takes without any media: libraries, threads' stacks, arenas. Added to what decoding may take.
     static let programBytes = 512 << 20
+    /// The same for probes and thumbnails, whose decodes say beforehand what they will take.
+    static let shortWorkBytes = 192 << 20
     /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB.
     static let programAddressBytes = 2 << 30
     /// How often the parent looks at the worker's memory and processor time.

@@ -51,6 +51,10 @@ final class WorkerProcess: Sendable {
             "LANG": "C.UTF-8",
             // Each arena may promise 64 MiB of address space; decoder threads are few.
             "MALLOC_ARENA_MAX": "2",
+            // Planes of a photo stay on the heap from one to the next, whose pages would else be cleared anew each time; larger pictures are
+            // mapped, and gone at once.
+            "MALLOC_MMAP_THRESHOLD_": "4194304",
+            "MALLOC_TRIM_THRESHOLD_": "16777216",
             // A crash is an answer here; the backtracer would start a program and keep the crash waiting.
             "SWIFT_BACKTRACE": "enable=no",
         ]
@@ -59,10 +63,10 @@ final class WorkerProcess: Sendable {
         return environment
     }
 
-    /// Idle, alive, and with nothing to say.
-    var isFit: Bool {
+    /// Idle, alive, with nothing to say, and not grown.
+    func isFit(below bytesMax: Int) -> Bool {
         guard child.wait(milliseconds: 0) == .timeout, let bytes = child.residentBytes else { return false }
-        return bytes <= settings.idleBytesMax
+        return bytes <= min(settings.idleBytesMax, bytesMax)
     }
 
     /// How a job ended.
@@ -109,7 +113,9 @@ final class WorkerProcess: Sendable {
             return JobConversation(job, expecting: try job.work.expectedOutputs())
         }
         try send(.job(job), input.descriptor)
-        var watch = Watch(residentMax: job.limits.memoryBytes + MediaSettings.programBytes)
+        var watch = Watch(
+            residentMax: job.limits.memoryBytes
+                + (job.work.isShort ? MediaSettings.shortWorkBytes : MediaSettings.programBytes))
         watch.silence = SilenceWatch(
             silenceMax: settings.silenceMax, cpuTimeMax: settings.silentCPUTimeMax, now: .now, cpu: child.cpuTime)
         while true {

@@ -51,6 +51,9 @@ enum MediaWork {
             return try Thumb.make(
                 input, format: format, file: job.file, settings: settings, limits: job.limits, sink: sink)
         }
+        guard settings.format == .jpeg else {
+            throw Failure(.usage, "Stills of a video are JPEG: give the output a name that ends in .jpg.")
+        }
         return try Poster.make(input, file: job.file, settings: settings, limits: job.limits, sink: sink)
     }
 

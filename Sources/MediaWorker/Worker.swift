@@ -64,8 +64,13 @@ public enum Worker {
                 try parent.send(.failure(job: job.id, error))
             }
             outputs.letGo()
+            // An idle process takes little from those that run.
+            Machine.giveBackFreeMemory(above: freeBytesMax)
         }
     }
+
+    /// Bytes that malloc may keep between two jobs, so that small ones need nothing of the system.
+    private static let freeBytesMax = 12 << 20
 
     /// Standard error is kept by the parent, for operators.
     private static func say(_ words: String) {

@@ -1,3 +1,4 @@
+internal import CProcesses
 import Files
 
 /// What the kernel says of the machine as a whole.
@@ -12,4 +13,7 @@ public enum Machine {
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         return lines.first { $0.hasPrefix("oom_kill ") }.flatMap { Int($0.dropFirst("oom_kill ".count)) }
     }
+
+    /// Gives what this process has freed back to the system, where it is more than so many bytes.
+    public static func giveBackFreeMemory(above bytes: Int) { rushes_trim_heap(bytes) }
 }

@@ -15,9 +15,10 @@ public enum PhotoProbe {
     {
         var facts: MediaFacts?
         do throws(Failure) {
-            let picture = try PictureFiles.open(PictureInput(input), format: format, limits: limits)
+            let bytes = try PictureInput(input)
+            let picture = try PictureFiles.open(bytes, format: format, limits: limits)
             facts = MediaFacts(picture.header, format: format)
-            let warnings = try trial(picture, limits: limits)
+            let warnings = try trial(picture, limits: limits, input: bytes)
             return ProbeReport(file: file, facts: facts, warnings: picture.header.warnings + warnings)
         } catch {
             guard error.code.isVerdict else { throw error }
@@ -26,11 +27,13 @@ public enum PhotoProbe {
     }
 
     /// A picture that does not fit the memory is not tried: that says nothing about the file.
-    private static func trial(_ picture: any PictureFile, limits: MediaLimits) throws(Failure) -> [MediaWarning] {
+    private static func trial(_ picture: any PictureFile, limits: MediaLimits, input: PictureInput) throws(Failure)
+        -> [MediaWarning]
+    {
         do throws(Failure) {
-            return try picture.decode(longSide: 1, budget: MemoryBudget(limits)).warnings
+            return try picture.tryPixels(budget: MemoryBudget(limits, input: input))
         } catch {
-            if error.code == .overBudget { return [] }
+            if error.code == .overBudget, !limits.mayAskForMore { return [] }
             throw error
         }
     }
@@ -48,6 +51,8 @@ extension MediaFacts {
         colorTransfer = header.codePoints?.transferName
         colorSpace = header.codePoints?.matrixName
         hdr = header.codePoints?.hdr?.rawValue
+        hasGainMap = header.hasGainMap
+        contentIdentifier = header.metadata.contentIdentifier
         frames = header.frames
         duration = header.duration.map(thousandths)
         if let seconds = header.duration, seconds > 0, header.frames > 1 {

@@ -2,7 +2,7 @@ public import Vocabulary
 
 /// Makes the thumbnails of a picture.
 public enum Thumb {
-    /// One JPEG for each of the settings' sizes, upright, sRGB, without metadata, all from one decode; never enlarged.
+    /// One still for each of the settings' sizes, upright, sRGB, without metadata, all from one decode; never enlarged.
     /// - Parameters:
     ///   - input: a readable, seekable descriptor of a regular file; stays open and keeps its offset.
     ///   - format: what the first bytes say.
@@ -13,54 +13,81 @@ public enum Thumb {
         sink: any OutputSink
     ) throws(Failure) -> ThumbReport {
         do throws(Failure) {
-            let picture = try PictureFiles.open(PictureInput(input), format: format, limits: limits)
+            let bytes = try PictureInput(input)
+            let picture = try PictureFiles.open(bytes, format: format, limits: limits)
             let plan = ThumbPlan(upright: picture.header.upright, settings: settings)
-            guard !plan.outputs.isEmpty else {
+            guard let first = plan.outputs.first else {
                 throw Failure(.usage, "No thumbnail size was given.", detail: "\(settings.sizes)")
             }
-            return try make(picture, plan: plan, quality: settings.quality, limits: limits, sink: sink)
+            let budget = MemoryBudget(limits, input: bytes)
+            try sink.progress(MediaProgress(fraction: 0, frames: 0))
+            let (largest, warnings) = try upright(picture, first.size, budget: budget, sink: sink)
+            return try write(
+                largest, plan: plan, settings: settings, warnings: picture.header.warnings + warnings, limits: limits,
+                sink: sink)
         } catch {
             guard error.code.isVerdict else { throw error }
             return ThumbReport(outcome: .reject, reason: Reason(error))
         }
     }
 
-    private static func make(
-        _ picture: any PictureFile, plan: ThumbPlan, quality: Int, limits: MediaLimits, sink: any OutputSink
+    /// The picture in the largest size that is wanted: scaled first, so that colours are converted and sides turned of few pixels.
+    private static func upright(
+        _ picture: any PictureFile, _ size: PixelSize, budget: MemoryBudget, sink: any OutputSink
+    ) throws(Failure) -> (Planes, [MediaWarning]) {
+        let orientation = picture.header.orientation
+        let stored = orientation.size(ofStored: size)
+        // Each stage of a large picture may take long: the parent ends what shows no progress.
+        if let decoded = try picture.decodePlanes(stored, budget: budget) {
+            try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
+            let scaled = decoded.planes
+            if decoded.coding.isJPEGs(isGrey: scaled.isGrey),
+                ColorTransform.isSRGB(decoded.encoding, isGrey: scaled.isGrey)
+            {
+                return (try scaled.turned(orientation, budget: budget), decoded.warnings)
+            }
+            let raster = try decoded.coding.raster(scaled, budget: budget)
+            let converted = try ColorTransform.toSRGB(raster, decoded.encoding, budget: budget)
+            let planes = try Planes(converted.raster, budget: budget)
+            return (try planes.turned(orientation, budget: budget), decoded.warnings + converted.warnings)
+        }
+        let decoded = try scaled(picture, to: stored, budget: budget)
+        try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
+        let converted = try ColorTransform.toSRGB(decoded.raster, decoded.encoding, budget: budget)
+        let planes = try Planes(converted.raster, budget: budget)
+        return (try planes.turned(orientation, budget: budget), decoded.warnings + converted.warnings)
+    }
+
+    private static func scaled(_ picture: any PictureFile, to size: PixelSize, budget: MemoryBudget) throws(Failure)
+        -> DecodedPicture
+    {
+        if let picture = try picture.decodeRows(size, budget: budget) { return picture }
+        var whole = try picture.decode(longSide: size.longSide, budget: budget)
+        whole.raster.flattenOnWhite()
+        whole.raster = try Resampler.run(whole.raster, to: size, budget: budget)
+        return whole
+    }
+
+    /// Largest first, each from the one before it.
+    private static func write(
+        _ largest: Planes, plan: ThumbPlan, settings: ThumbSettings, warnings: [MediaWarning], limits: MediaLimits,
+        sink: any OutputSink
     ) throws(Failure) -> ThumbReport {
         let budget = MemoryBudget(limits)
-        try sink.progress(MediaProgress(fraction: 0, frames: 0))
-        let decoded = try picture.decode(longSide: plan.longSide, budget: budget)
-        // Each stage of a large picture may take long: the parent ends what shows no progress.
-        try sink.progress(MediaProgress(fraction: 0.5, frames: 1))
-
-        let orientation = picture.header.orientation
-        var warnings = picture.header.warnings + decoded.warnings
-        var current = decoded.raster
-        current.flattenOnWhite()
+        var current = largest
         for (index, output) in plan.outputs.enumerated() {
-            // Largest first, each from the one before it: only the first has colours to convert and a side to be turned to.
-            if index == 0 {
-                let stored = orientation.size(ofStored: output.size)
-                current = try Resampler(source: current.size, target: stored).run(current, budget: budget)
-                try sink.progress(MediaProgress(fraction: 0.6, frames: 1))
-                let converted = try ColorTransform.toSRGB(current, decoded.encoding, budget: budget)
-                warnings += converted.warnings
-                try sink.progress(MediaProgress(fraction: 0.65, frames: 1))
-                current = try converted.raster.turned(orientation, budget: budget)
-            } else {
-                current = try Resampler(source: current.size, target: output.size).run(current, budget: budget)
-            }
-            let descriptor = try sink.open(output.name)
-            _ = try JPEGEncoder.write(current, quality: quality, to: descriptor, limits: limits)
-            try sink.seal(
-                output.name, role: .thumbnail, contentType: "image/jpeg", width: output.size.width,
-                height: output.size.height, duration: nil)
             try sink.progress(
-                MediaProgress(fraction: 0.65 + 0.35 * Double(index + 1) / Double(plan.outputs.count), frames: 1))
+                MediaProgress(fraction: 0.65 + 0.35 * Double(index) / Double(plan.outputs.count), frames: 1))
+            current = try current.scaled(to: output.size, budget: budget)
+            let descriptor = try sink.open(output.name)
+            try StillEncoder.write(current, settings, to: descriptor, limits: limits)
+            try sink.seal(
+                output.name, role: .thumbnail, contentType: settings.format.contentType, width: output.size.width,
+                height: output.size.height, duration: nil)
         }
+        let glance = try Glance(current, budget: budget)
         return ThumbReport(
             outcome: .made, width: plan.outputs.first?.size.width, height: plan.outputs.first?.size.height,
-            warnings: warnings)
+            previewColor: glance.meanColor, thumbHash: glance.thumbHash, warnings: warnings)
     }
 }

@@ -111,6 +111,7 @@ extension FailureCode {
     public static let backendError = FailureCode(rawValue: "backend-error")
     public static let badRequest = FailureCode(rawValue: "bad-request")
     public static let unauthorized = FailureCode(rawValue: "unauthorized")
+    public static let forbidden = FailureCode(rawValue: "forbidden")
     public static let notFound = FailureCode(rawValue: "not-found")
     public static let gone = FailureCode(rawValue: "gone")
     public static let conflict = FailureCode(rawValue: "conflict")
@@ -185,6 +186,7 @@ extension FailureCode {
             meaning: "the backend or store answered with a fault of its own"),
         Row(code: .badRequest, remedy: .giveUp, status: 400, meaning: "the request has the wrong form"),
         Row(code: .unauthorized, remedy: .askUser, status: 401, meaning: "no valid token"),
+        Row(code: .forbidden, remedy: .askUser, status: 403, meaning: "the token is valid, but not for this"),
         Row(code: .notFound, remedy: .giveUp, status: 404, meaning: "no such thing for this owner"),
         Row(code: .gone, remedy: .giveUp, status: 410, meaning: "was there and is not any more"),
         Row(code: .conflict, remedy: .giveUp, status: 409, meaning: "contradicts what is already there"),

@@ -22,6 +22,19 @@ public enum JSON {
     }
 }
 
+/// An XXH128 in its canonical form, as 32 lower-case hexadecimal digits. Tells copies apart, not forgeries.
+public struct XXH128Digest: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
+    public let rawValue: String
+    public var description: String { rawValue }
+
+    public init?(rawValue: String) {
+        guard rawValue.utf8.count == 32, rawValue.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else {
+            return nil
+        }
+        self.rawValue = rawValue
+    }
+}
+
 /// A SHA-256 as 64 lower-case hexadecimal digits.
 public struct SHA256Digest: RawRepresentable, Codable, Sendable, Hashable, CustomStringConvertible {
     public let rawValue: String

@@ -52,6 +52,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
     public var colorSpace: String?
     /// `hlg`, `pq`, `dolby-vision-N`; nil for standard dynamic range.
     public var hdr: String?
+    /// The picture is of standard range and carries a second one from which a high range can be made.
+    public var hasGainMap: Bool?
     public var interlaced: Bool?
     public var averageFPS: Double?
     public var hasVariableFrameRate: Bool?
@@ -65,6 +67,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
     /// Latitude, longitude in degrees.
     public var gps: [Double]?
     public var camera: String?
+    /// Apple's identifier that a Live Photo's still and film share.
+    public var contentIdentifier: String?
     public var delivery: Delivery?
 
     public init(kind: Kind, format: MediaFormat? = nil) {
@@ -83,6 +87,8 @@ public struct MediaFacts: Codable, Sendable, Equatable {
         case colorSpace = "color_space"
         case averageFPS = "avg_fps"
         case hasVariableFrameRate = "vfr"
+        case hasGainMap = "gain_map"
+        case contentIdentifier = "content_id"
         case takenAt = "taken_at"
         case takenAtSource = "taken_at_source"
     }
@@ -162,6 +168,7 @@ public struct ProbeReport: Sendable, Equatable, Codable {
         try flat.encode(facts?.colorTransfer, forKey: .colorTransfer)
         try flat.encode(facts?.colorSpace, forKey: .colorSpace)
         try flat.encode(facts?.hdr, forKey: .hdr)
+        try flat.encode(facts?.hasGainMap, forKey: .hasGainMap)
         try flat.encode(facts?.interlaced, forKey: .interlaced)
         try flat.encode(facts?.averageFPS, forKey: .averageFPS)
         try flat.encode(facts?.hasVariableFrameRate, forKey: .hasVariableFrameRate)
@@ -171,6 +178,7 @@ public struct ProbeReport: Sendable, Equatable, Codable {
         try flat.encode(facts?.takenAtSource, forKey: .takenAtSource)
         try flat.encode(facts?.gps, forKey: .gps)
         try flat.encode(facts?.camera, forKey: .camera)
+        try flat.encode(facts?.contentIdentifier, forKey: .contentIdentifier)
         try flat.encode(facts?.delivery, forKey: .delivery)
     }
 }

@@ -50,19 +50,33 @@ public struct TranscodeSettings: Codable, Sendable, Equatable {
     }
 }
 
-/// What is wanted of a photo: one JPEG for each size.
+/// What is wanted of a photo: one still for each size.
 public struct ThumbSettings: Codable, Sendable, Equatable {
+    public enum Format: String, Codable, Sendable {
+        case jpeg, webp
+        public var contentType: String { "image/\(rawValue)" }
+        public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
+    }
+
     /// Long sides in pixels, each with its output's name; never enlarged.
     public var sizes: [Int]
-    /// JPEG quality, 1 to 100.
+    /// 1 to 100.
     public var quality: Int
+    /// A video's stills are always JPEG.
+    public var format: Format
 
-    public init(sizes: [Int], quality: Int = 82) {
+    public init(sizes: [Int], quality: Int = 82, format: Format = .jpeg) {
         self.sizes = sizes
         self.quality = quality
+        self.format = format
     }
     /// The output for a size is named by the size: `512`.
     public static func name(of size: Int) -> OutputName { OutputName(String(size)) }
+    /// For a screen, a grid and a list.
+    public static let standardSizes = [2048, 512, 256]
+    /// What may be asked for, and how much of it at once.
+    public static let sizeRange = 16...16384
+    public static let sizeCountMax = 8
 }
 
 /// Bounds on one job.
@@ -71,6 +85,8 @@ public struct MediaLimits: Codable, Sendable, Equatable {
     public var pixelCountMax: Int
     /// Bytes that decoding may take: more is `over-budget`, which is no verdict.
     public var memoryBytes: Int
+    /// There is more memory for who asks: `over-budget` then brings another try, so nothing is left out for want of memory.
+    public var mayAskForMore = false
     /// Seconds of media: more is `too-long`.
     public var durationMax: Double
     /// Bytes of one output.
@@ -250,17 +266,30 @@ public struct ThumbReport: Codable, Sendable, Equatable {
     /// Pixels of the largest one.
     public var width: Int?
     public var height: Int?
+    /// The mean colour, `#rrggbb`, to be shown while nothing is loaded; of photos only.
+    public var previewColor: String?
+    /// About 25 bytes in base64 that a blurred picture can be drawn from (evanw.github.io/thumbhash); of photos only.
+    public var thumbHash: String?
     public var warnings: [MediaWarning]
     public var reason: Reason?
 
     public init(
-        outcome: Outcome, width: Int? = nil, height: Int? = nil, warnings: [MediaWarning] = [], reason: Reason? = nil
+        outcome: Outcome, width: Int? = nil, height: Int? = nil, previewColor: String? = nil, thumbHash: String? = nil,
+        warnings: [MediaWarning] = [], reason: Reason? = nil
     ) {
         self.outcome = outcome
         self.width = width
         self.height = height
+        self.previewColor = previewColor
+        self.thumbHash = thumbHash
         self.warnings = warnings
         self.reason = reason
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case outcome, width, height, warnings, reason
+        case previewColor = "preview_color"
+        case thumbHash = "thumb_hash"
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -268,6 +297,8 @@ public struct ThumbReport: Codable, Sendable, Equatable {
         try container.encode(outcome, forKey: .outcome)
         try container.encode(width, forKey: .width)
         try container.encode(height, forKey: .height)
+        try container.encode(previewColor, forKey: .previewColor)
+        try container.encode(thumbHash, forKey: .thumbHash)
         try container.encode(warnings, forKey: .warnings)
         try container.encode(reason, forKey: .reason)
     }

@@ -50,10 +50,12 @@ private final class Tree {
         XML_StopParser(parser, XML_Bool(XML_FALSE))
     }
 
-    func start(_ name: String) {
+    func start(_ name: String, _ attributes: [String: String]) {
         count += 1
         guard open.count < bounds.depthMax, count <= bounds.elementsMax else { return stop("too deep or too long") }
-        open.append(XMLElement(name: name))
+        var element = XMLElement(name: name)
+        element.attributes = attributes
+        open.append(element)
     }
 
     func end() {
@@ -71,8 +73,15 @@ private func tree(_ pointer: UnsafeMutableRawPointer?) -> Tree {
     guard let pointer else { preconditionFailure("expat calls back with the pointer that it was given") }
     return Unmanaged<Tree>.fromOpaque(pointer).takeUnretainedValue()
 }
-private let onStart: XML_StartElementHandler = { pointer, name, _ in
-    tree(pointer).start(name.map { String(cString: $0) } ?? "")
+private let onStart: XML_StartElementHandler = { pointer, name, pairs in
+    var attributes: [String: String] = [:]
+    // Names and values in turn, up to a null.
+    var pair = pairs
+    while let known = pair, let name = known[0], let value = known[1] {
+        attributes[String(cString: name)] = String(cString: value)
+        pair = known + 2
+    }
+    tree(pointer).start(name.map { String(cString: $0) } ?? "", attributes)
 }
 private let onEnd: XML_EndElementHandler = { pointer, _ in tree(pointer).end() }
 private let onText: XML_CharacterDataHandler = { pointer, text, count in

@@ -1,9 +1,10 @@
-/// One element of a small document: its text, and the elements in it. Attributes and namespaces are left out; the answers of stores need none.
+/// One element of a document: its text, its attributes, and the elements in it. Names are as they are written, with their prefixes.
 public struct XMLElement: Sendable, Hashable {
     public var name: String
     /// Without the text of the elements in it.
     public var text = ""
     public var children: [XMLElement] = []
+    public var attributes: [String: String] = [:]
 
     public init(name: String) { self.name = name }
 

@@ -66,7 +66,7 @@ private final class Patience: Sendable {
         #expect(try await client.send("PUT", "/v1/items/\(files[0].item)", request).status == 200)
         let item = try await client.item(files[0].item) { $0.state == .ready || $0.state == .rejected }
         #expect(item.state == .ready)
-        #expect(item.renditions.map(\.name) == ["512"])
+        #expect(item.renditions.map(\.name) == ["2048", "256", "512"])
         for file in files {
             #expect(item.uploads.first { $0.uploadID == file.upload }?.sha256Recomputed == file.sha256)
         }
@@ -94,7 +94,7 @@ private final class Patience: Sendable {
 /// The backend dies by SIGKILL right after its nth durable step and is started again; n goes up until it survives.
 @Suite struct CrashTests {
     /// Durable steps of the backend for a photo with a sidecar of two parts. A loop that stopped early would show here.
-    static let stepCount = 25
+    static let stepCount = 29
     static let stepCountMax = 200
 
     @Test(.timeLimit(.minutes(5))) func theBackendLosesNothingWhereverItIsKilled() async throws {

@@ -92,12 +92,14 @@ import Vocabulary
         func plan(
             _ kind: MediaFacts.Kind, _ delivery: MediaFacts.Delivery? = nil, derived: [UploadRow] = [],
             gps: [Double]? = nil,
-            source: UploadRow? = nil, keepsLocation: Bool = false
+            source: UploadRow? = nil, keepsLocation: Bool = false,
+            sizes: [Int] = ThumbSettings.standardSizes
         ) -> ProcessingPlan {
             var facts = MediaFacts(kind: kind)
             (facts.delivery, facts.gps) = (delivery, gps)
             return ProcessingPlan(
-                source: source ?? original, facts: facts, derived: derived, keepsLocation: keepsLocation)
+                source: source ?? original, facts: facts, derived: derived, keepsLocation: keepsLocation,
+                thumbnailSizes: sizes)
         }
         let stills: [OutputName] = [.poster, .storyboard, .storyboardIndex]
         #expect(plan(.video, .encode).transcode == [.rendition1080] + stills)
@@ -112,10 +114,11 @@ import Vocabulary
         let sent = plan(.video, .original, derived: [rendition, poster, board])
         #expect(!sent.isAlias && sent.transcode.isEmpty && sent.offered == [rendition.id, poster.id, board.id])
         #expect(plan(.video, .original, derived: [rendition], source: rendition).transcode == stills)
-        #expect(plan(.photo).thumbSizes == [512])
+        #expect(plan(.photo).thumbSizes == [2048, 512, 256])
+        #expect(plan(.photo, sizes: [1600, 300]).thumbSizes == [1600, 300])
         let animation = plan(.animation)
-        #expect(animation.thumbSizes == [512] && animation.transcode == [.rendition1080])
-        #expect(plan(.photo, derived: [try row("t", .thumbnail, "512")]).thumbSizes.isEmpty)
+        #expect(animation.thumbSizes == [2048, 512, 256] && animation.transcode == [.rendition1080])
+        #expect(plan(.photo, derived: [try row("t", .thumbnail, "512")]).thumbSizes == [2048, 256])
         let audio = plan(.audio)
         #expect(audio.transcode.isEmpty && audio.thumbSizes.isEmpty && !audio.isAlias)
     }

@@ -1,7 +1,6 @@
 import Digests
 import Foundation
 import HTTPServer
-import SQLite
 import Testing
 import Vocabulary
 
@@ -48,17 +47,8 @@ import Vocabulary
 
     @Test func whatBelongsToAnotherOwnerIsNotThere() async throws {
         let test = try await TestBackend(listen: .tcp(host: "127.0.0.1", port: 0))
-        let database = try await Database.open(
-            test.data + "/" + Backend.ledgerName, migrations: SQLiteSchema.migrations)
-        for owner in ["anna", "ben"] {
-            try await database.run(
-                "INSERT INTO tokens(sha256, owner, created_at) VALUES(?1, ?2, 0)",
-                [SQLValue(Digest.sha256("token-of-\(owner)")), .text(owner)])
-        }
-        var anna = test.client
-        anna.headers["Authorization"] = "Bearer token-of-anna"
-        var ben = test.client
-        ben.headers["Authorization"] = "Bearer token-of-ben"
+        let (anna, annasToken) = try await test.client(of: "anna")
+        let (ben, _) = try await test.client(of: "ben")
         let file = try TestFile("up-1")
         try await anna.upload(file)
         _ = try await anna.attach(file)
@@ -87,8 +77,10 @@ import Vocabulary
         #expect(theft.status == 409)
         #expect(try await ben.request("GET", "/v1/items").decoded(ItemPage.self).items.isEmpty)
         for headers in [
-            [:], ["Authorization": "Bearer wrong"], ["Authorization": "Basic token-of-anna"],
-            ["Authorization": "Bearer"],
+            [:], ["Authorization": "Bearer wrong"], ["Authorization": "Basic \(annasToken)"],
+            ["Authorization": "Bearer"], ["Authorization": "Bearer \(annasToken.dropLast())"],
+            ["Authorization": "Bearer \(annasToken.dropLast(8))AAAAAAA\(annasToken.last ?? "A")"],
+            ["Authorization": "Bearer \(annasToken) "],
         ] {
             var stranger = test.client
             stranger.headers = headers

@@ -150,8 +150,13 @@ private final class Failing: Sendable {
         let test = try await TestBackend(
             media: MediaWork(
                 probe: MediaWork.photos.probe, transcode: MediaWork.photos.transcode,
-                thumb: { _, name, _, folder throws(Failure) in
-                    (nil, [try MediaWork.made(OutputName("512"), .rendition, "text/html", name, folder)])
+                thumb: { _, name, sizes, folder throws(Failure) in
+                    var files: [MadeFile] = []
+                    for size in sizes {
+                        files.append(
+                            try MediaWork.made(ThumbSettings.name(of: size), .rendition, "text/html", name, folder))
+                    }
+                    return (ThumbReport(outcome: .made, previewColor: "</style>"), files)
                 }))
         let rendition = try #require(try await ended(test, try TestFile("up-1")).renditions.first)
         #expect(rendition.role == .thumbnail)
@@ -164,10 +169,15 @@ private final class Failing: Sendable {
         let test = try await TestBackend(
             media: MediaWork(
                 probe: MediaWork.photos.probe, transcode: MediaWork.photos.transcode,
-                thumb: { _, name, _, folder throws(Failure) in
-                    var file = try MediaWork.made(OutputName("512"), .thumbnail, "image/jpeg", name, folder)
-                    file.output.sha256 = Digest.sha256("something else")
-                    return (nil, [file])
+                thumb: { _, name, sizes, folder throws(Failure) in
+                    var files: [MadeFile] = []
+                    for size in sizes {
+                        var file = try MediaWork.made(
+                            ThumbSettings.name(of: size), .thumbnail, "image/jpeg", name, folder)
+                        if size == sizes.last { file.output.sha256 = Digest.sha256("something else") }
+                        files.append(file)
+                    }
+                    return (ThumbReport(outcome: .made), files)
                 }))
         let item = try await ended(test, try TestFile("up-1"))
         #expect(item.state == .rejected)

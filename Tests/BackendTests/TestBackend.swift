@@ -73,7 +73,7 @@ extension MediaWork {
                 for size in sizes {
                     files.append(try made(ThumbSettings.name(of: size), .thumbnail, "image/jpeg", name, folder))
                 }
-                return (nil, files)
+                return (ThumbReport(outcome: .made, previewColor: "#a0b0c0"), files)
             })
     }
 

@@ -10,13 +10,16 @@ final class TestEventStream: Sendable {
     let blocks: AsyncStream<String>
     private let descriptor: Int32
 
-    init(_ address: ListenAddress, query: String = "", last: String? = nil, reads: Bool = true) throws {
+    init(
+        _ address: ListenAddress, query: String = "", last: String? = nil, token: String? = nil, reads: Bool = true
+    ) throws {
         let descriptor = try TestClient.connected(address)
         self.descriptor = descriptor
         var patience = timeval(tv_sec: 30, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
         let id = last.map { "Last-Event-ID: \($0)\r\n" } ?? ""
-        let request = Array("GET /v1/events\(query) HTTP/1.0\r\nHost: test\r\n\(id)\r\n".utf8)
+        let bearer = token.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+        let request = Array("GET /v1/events\(query) HTTP/1.0\r\nHost: test\r\n\(bearer)\(id)\r\n".utf8)
         _ = send(descriptor, request, request.count, Int32(MSG_NOSIGNAL))
         let (blocks, continuation) = AsyncStream<String>.makeStream()
         self.blocks = blocks

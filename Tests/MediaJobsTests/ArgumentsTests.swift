@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import Vocabulary
 
@@ -70,5 +71,21 @@ import Vocabulary
     @Test func theBarShowsHowFarAndHowLong() {
         let half = ProgressLine.bar("a.mov", MediaProgress(fraction: 0.5, frames: 50), elapsed: .seconds(61))
         #expect(half == "a.mov ████████████░░░░░░░░░░░░ 50 %, 50 frames, 1:01 left")
+    }
+
+    @Test func thumbnailSizesComeFromTheVariableOrTheFile() throws {
+        func sizes(_ variable: String?, file: String? = nil) throws(Failure) -> [Int] {
+            try Configuration(environment: ["HOME": "/h", "RUSHES_THUMBNAIL_SIZES": variable ?? ""]) { _ in
+                file.map { Data($0.utf8) }
+            }.thumbnailSizes
+        }
+        #expect(try sizes(nil) == [2048, 512, 256])
+        #expect(try sizes("1600, 300") == [1600, 300])
+        #expect(try sizes(nil, file: "{thumbnail_sizes: [1024]}") == [1024])
+        #expect(try sizes("640", file: "{thumbnail_sizes: [1024]}") == [640])
+        for wrong in ["big", "512,512", "512,", "8", "20000", "16,17,18,19,20,21,22,23,24"] {
+            let failure = #expect(throws: Failure.self) { try sizes(wrong) }
+            #expect(failure?.code == .usage)
+        }
     }
 }

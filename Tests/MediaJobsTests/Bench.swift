@@ -14,7 +14,7 @@ struct Bench {
     /// - Parameter program: `rogue-media`, which misbehaves as the file's name says, or `rushes-media`.
     init(
         _ program: String = "rogue-media",
-        limits: MediaLimits = MediaLimits(memoryBytes: 64 << 20, outputBytesMax: 1 << 20),
+        limits: MediaLimits = MediaLimits(memoryBytes: 1 << 30, outputBytesMax: 1 << 20),
         silenceMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(120), cpuSecondsMax: Int = 60,
         silentCPUTimeMax: Duration = .seconds(60), restartMax: Int = 20,
         processCountMax: Int = 2, jobsPerProcessMax: Int = 256, idleBytesMax: Int = 512 << 20, isWalledIn: Bool = true

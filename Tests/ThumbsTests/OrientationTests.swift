@@ -49,15 +49,56 @@ import Testing
     }
 
     @Test(arguments: Orientation.allCases)
-    func turningTheRasterFollowsTheTable(orientation: Orientation) throws {
-        let size = PixelSize(width: 7, height: 4)
-        let raster = try Pictures.raster(size)
-        for index in 0..<(size.width * size.height) { raster.pixels[index * 3] = UInt8(index) }
-        let turned = try raster.turned(orientation, budget: Pictures.roomy)
-        for y in 0..<turned.size.height {
-            for x in 0..<turned.size.width {
-                let source = orientation.source(x: x, y: y, stored: size)
-                #expect(turned.pixels[(y * turned.size.width + x) * 3] == UInt8(source.y * size.width + source.x))
+    func turningAPlaneFollowsTheTable(orientation: Orientation) throws {
+        // Smaller than a tile of the turn, and larger with a rest on both sides.
+        for size in [PixelSize(width: 7, height: 4), PixelSize(width: 37, height: 50), PixelSize(width: 1, height: 3)] {
+            let plane = try Plane(size, extent: (Double(size.width) - 0.5, Double(size.height)), budget: Pictures.roomy)
+            for y in 0..<size.height {
+                for x in 0..<size.width { plane.row(y)[x] = UInt8(truncatingIfNeeded: y * size.width + x) }
+            }
+            let turned = try plane.turned(orientation, budget: Pictures.roomy)
+            #expect(turned.size == orientation.size(ofStored: size))
+            #expect((orientation.swapsSides ? turned.extent.height : turned.extent.width) == plane.extent.width)
+            for y in 0..<turned.size.height {
+                for x in 0..<turned.size.width {
+                    let source = orientation.source(x: x, y: y, stored: size)
+                    #expect(turned.row(y)[x] == UInt8(truncatingIfNeeded: source.y * size.width + source.x))
+                }
+            }
+        }
+    }
+
+    /// Where a side is odd, the last sample of chroma covers one column only; the turn may make it the first.
+    @Test(arguments: Orientation.allCases)
+    func chromaStaysWhereItsLumaIs(orientation: Orientation) throws {
+        for stored in [PixelSize(width: 43, height: 31), PixelSize(width: 44, height: 30)] {
+            // Colour that grows along both sides, each by its own plane.
+            let luma = try Plane(stored, budget: Pictures.roomy)
+            for y in 0..<stored.height { luma.row(y).update(repeating: 128, count: stored.width) }
+            let (size, extent) = Planes.shape(1, of: stored)
+            let planes = try [true, false].map { isAcross in
+                let plane = try Plane(size, extent: extent, budget: Pictures.roomy)
+                for y in 0..<size.height {
+                    for x in 0..<size.width { plane.row(y)[x] = UInt8(20 + 8 * (isAcross ? x : y)) }
+                }
+                return plane
+            }
+            let turned = try Planes(components: [luma] + planes).turned(orientation, budget: Pictures.roomy)
+            for (component, isAcross) in [(1, true), (2, false)] {
+                let plane = turned.components[component]
+                // Without the filter's rims.
+                for y in 4..<(plane.size.height - 4) {
+                    for x in 4..<(plane.size.width - 4) {
+                        // The middle of the sample in the stored picture, between two columns and two rows of luma.
+                        let (a, b) = (
+                            orientation.source(x: 2 * x, y: 2 * y, stored: stored),
+                            orientation.source(x: 2 * x + 1, y: 2 * y + 1, stored: stored)
+                        )
+                        let middle = Double(isAcross ? a.x + b.x : a.y + b.y) / 2
+                        let expected = 20 + 8 * (middle - 0.5) / 2
+                        #expect(abs(Double(plane.row(y)[x]) - expected) <= 1)
+                    }
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ import Testing
                 size: PixelSize(width: width, height: height), layout: .rgb, depth: depth, budget: Pictures.roomy)
             for index in 0..<source.pixels.count { source.pixels[index] = 0x9C }
             let target = PixelSize(width: toWidth, height: toHeight)
-            let result = try Resampler(source: source.size, target: target).run(source, budget: Pictures.roomy)
+            let result = try Resampler.run(source, to: target, budget: Pictures.roomy)
             #expect(result.size == target)
             #expect(result.pixels.allSatisfy { $0 == 0x9C })
         }
@@ -28,8 +28,7 @@ import Testing
             size: PixelSize(width: width, height: 8), layout: .grey, depth: 16, budget: Pictures.roomy)
         let samples = source.pixels.bindMemory(to: UInt16.self)
         for index in 0..<samples.count { samples[index] = UInt16(Double(index % width) + 0.5) * 60 }
-        let result = try Resampler(source: source.size, target: PixelSize(width: toWidth, height: 2)).run(
-            source, budget: Pictures.roomy)
+        let result = try Resampler.run(source, to: PixelSize(width: toWidth, height: 2), budget: Pictures.roomy)
         let output = result.pixels.bindMemory(to: UInt16.self)
         for x in 8..<(toWidth - 8) {
             let expected = (Double(x) + 0.5) * Double(width) / Double(toWidth) * 60 - 30

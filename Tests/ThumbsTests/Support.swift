@@ -100,7 +100,9 @@ enum Pictures {
     /// - Parameter exif: a block from the TIFF header on.
     static func jpeg(_ size: PixelSize, exif: [UInt8]? = nil) throws -> [UInt8] {
         let file = Scratch()
-        _ = try JPEGEncoder.write(raster(size), quality: 95, to: file.descriptor, limits: MediaLimits())
+        try StillEncoder.write(
+            Planes(raster(size), budget: roomy), ThumbSettings(sizes: [], quality: 95), to: file.descriptor,
+            limits: MediaLimits())
         var bytes = file.bytes
         if let exif {
             var segment = ByteWriter()

@@ -21,7 +21,8 @@ import Vocabulary
         arguments: [
             ("+52.4597+013.3220+051.178/", [52.4597, 13.3220]), ("+40.680-074.500/", [40.68, -74.5]),
             ("+00.0000+000.0000/", nil),
-            ("+4012.22-07500.25/", [40.20366, -75.00416]), ("nonsense", nil), ("+95.0+010.0/", nil),
+            ("+4012.22-07500.25/", [40.20366, -75.00416]), ("+52,4597+013,3220/", [52.4597, 13.3220]),
+            ("nonsense", nil), ("+95.0+010.0/", nil),
         ] as [(String, [Double]?)])
     func positionsAreReadAndZeroByZeroIsNone(_ text: String, _ expected: [Double]?) throws {
         let found = CaptureMetadata.location(text)
@@ -124,6 +125,9 @@ import Vocabulary
 
     @Test func aRecordingThatWasNeverFinishedIsTruncated() throws {
         #expect(code(try outline([("ftyp", 20), ("free", 8), ("mdat", 5000)])) == .truncated)
+    }
+    @Test func zerosInPlaceOfTheIndexAreAMissingEnd() throws {
+        #expect(code(try outline([("ftyp", 20), ("mdat", 40)], tail: 64)) == .truncated)
     }
     @Test func aBoxThatCannotBeIsCorrupt() throws {
         #expect(code(try outline([("ftyp", 20), ("free", 3)])) == .corrupt)

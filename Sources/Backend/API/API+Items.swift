@@ -4,10 +4,12 @@ import HTTPServer
 import Vocabulary
 
 extension API {
-    func attach(_ id: ItemID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+    func attach(_ id: ItemID, _ body: Data, _ caller: Caller) async throws(Failure) -> HTTPResponse {
         let request = try JSON.decode(AttachRequest.self, from: body)
         try RequestChecks.check(request)
-        let row = try await ledger.attach(request, to: id, owner: owner, now: clock())
+        _ = try shoot(request.shoot, for: caller)
+        for upload in request.uploads { try await admit(caller, toUpload: upload.uploadID) }
+        let row = try await ledger.attach(request, to: id, owner: caller.owner, now: clock())
         wake()
         return .json(document(row))
     }
@@ -27,7 +29,7 @@ extension API {
         return HTTPResponse(status: 204)
     }
 
-    func listItems(_ query: [String: String], _ owner: Owner) async throws(Failure) -> HTTPResponse {
+    func listItems(_ query: [String: String], _ caller: Caller) async throws(Failure) -> HTTPResponse {
         let limit = min(APIBounds.pageMax, max(1, query["limit"].flatMap { Int($0) } ?? APIBounds.pageDefault))
         var after: ItemID?
         if let cursor = query["cursor"], !cursor.isEmpty {
@@ -38,7 +40,8 @@ extension API {
             }
             after = id
         }
-        let rows = try await ledger.items(owner: owner, shoot: query["shoot"], after: after, limit: limit + 1)
+        let rows = try await ledger.items(
+            owner: caller.owner, shoot: try shoot(query["shoot"], for: caller), after: after, limit: limit + 1)
         let page = rows.prefix(limit)
         let cursor = rows.count > limit ? page.last.map { Array($0.id.rawValue.utf8).base64URL } : nil
         return .json(ItemPage(items: page.map(document), cursor: cursor))

@@ -3,15 +3,20 @@ import HTTPServer
 import Vocabulary
 
 extension API {
-    func openUpload(_ body: Data, idempotencyKey: String?, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+    func openUpload(_ body: Data, idempotencyKey: String?, _ caller: Caller) async throws(Failure) -> HTTPResponse {
         let request = try JSON.decode(OpenUploadRequest.self, from: body)
         try RequestChecks.check(request, idempotencyKey: idempotencyKey)
         let parts = try RequestChecks.signed(
             request.parts, grid: PartGrid(size: request.sizeBytes, partSize: request.partSize))
         let now = clock()
+        _ = try shoot(request.shoot, for: caller)
+        try await admit(caller, toUpload: request.uploadID)
+        try await admit(caller, toItem: request.itemID)
+        // Who may see one shoot only must not get at another's bytes by naming their hash.
         let (row, isNew) = try await ledger.open(
-            request, owner: owner, now: now, expiresAt: now.adding(seconds: lifetimes.session))
-        let session = try await session(row, sign: parts, owner: owner)
+            request, owner: caller.owner, now: now, expiresAt: now.adding(seconds: lifetimes.session),
+            knowing: caller.shoot)
+        let session = try await session(row, sign: parts, owner: caller.owner)
         return .json(session, status: isNew ? 201 : 200)
     }
 

@@ -1,7 +1,6 @@
 import Digests
 import Files
 import Foundation
-import Glibc
 import HTTPServer
 import Vocabulary
 
@@ -65,11 +64,12 @@ struct API: HTTPHandler {
                 return response
             case .success(.putPart): return try await storePart(body)
             case .success(let route):
-                let owner = route.needsOwner ? try await owner(of: request) : Owner.local
+                let caller = route.needsOwner ? try await caller(of: request) : .local
+                try await admit(caller, to: route)
                 var bytes: [UInt8] = []
                 if case .bytes(let collected) = body { bytes = collected }
-                let response = try await answer(route, request, Data(bytes), owner)
-                if request.method != "GET" { events.ring(owner) }
+                let response = try await answer(route, request, Data(bytes), caller)
+                if request.method != "GET" { events.ring(caller.owner) }
                 return response
             }
         } catch {
@@ -78,23 +78,24 @@ struct API: HTTPHandler {
         }
     }
 
-    private func answer(_ route: Route, _ request: HTTPRequest, _ body: Data, _ owner: Owner) async throws(Failure)
+    private func answer(_ route: Route, _ request: HTTPRequest, _ body: Data, _ caller: Caller) async throws(Failure)
         -> HTTPResponse
     {
-        switch route {
-        case .openUpload: try await openUpload(body, idempotencyKey: request.headers["idempotency-key"], owner)
+        let owner = caller.owner
+        return switch route {
+        case .openUpload: try await openUpload(body, idempotencyKey: request.headers["idempotency-key"], caller)
         case .partURLs(let id): try await partURLs(id, body, owner)
         case .parts(let id): try await listParts(id, owner)
         case .complete(let id): try await complete(id, body, owner)
         case .reopen(let id): try await reopen(id, body, owner)
         case .abort(let id): try await abort(id, owner)
         case .uploadOffset(let id): try await uploadOffset(id, owner)
-        case .attach(let id): try await attach(id, body, owner)
+        case .attach(let id): try await attach(id, body, caller)
         case .item(let id): try await showItem(id, owner)
         case .removeItem(let id): try await removeItem(id, owner)
-        case .items: try await listItems(request.query, owner)
+        case .items: try await listItems(request.query, caller)
         case .playback(let id): try await playback(id, owner)
-        case .events: try await openEvents(request, owner)
+        case .events: try await openEvents(request, caller)
         case .media(let key): try await media(key, request.query)
         case .storageEvent:
             // Only a hint: whoever sends it is not believed, the ledger and the store are looked at.
@@ -108,29 +109,17 @@ struct API: HTTPHandler {
     }
 
     /// The header is the browser's way; tools may find a query easier.
-    private func openEvents(_ request: HTTPRequest, _ owner: Owner) async throws(Failure) -> HTTPResponse {
+    private func openEvents(_ request: HTTPRequest, _ caller: Caller) async throws(Failure) -> HTTPResponse {
         try await events.open(
-            owner: owner, shoot: request.query["shoot"],
-            last: request.headers["last-event-id"] ?? request.query["last_event_id"])
+            owner: caller.owner, shoot: try shoot(request.query["shoot"], for: caller),
+            last: request.headers["last-event-id"] ?? request.query["last_event_id"],
+            isAdmitted: { () throws(Failure) in try await isStillAdmitted(caller) })
     }
 
     private func hinted() -> HTTPResponse {
         lookAtStore()
         wake()
         return HTTPResponse(status: 204)
-    }
-
-    /// Over the Unix socket the kernel says who it is; elsewhere a token does.
-    private func owner(of request: HTTPRequest) async throws(Failure) -> Owner {
-        if let authorization = request.headers["authorization"] {
-            let words = authorization.split(separator: " ", maxSplits: 1)
-            guard words.count == 2, words[0].lowercased() == "bearer",
-                let token = try await ledger.token(sha256: Digest.sha256(String(words[1])), now: clock())
-            else { throw Failure(.unauthorized, "This token is not valid: make another with rushes token create.") }
-            return token.owner
-        }
-        if case .local(let user) = request.peer, user == getuid() { return .local }
-        throw Failure(.unauthorized, "A token is needed: give one with RUSHES_TOKEN or RUSHES_TOKEN_FILE.")
     }
 
     private func storePart(_ body: ReceivedBody) async throws(Failure) -> HTTPResponse {

@@ -14,7 +14,7 @@ final class EventStreams: Sendable {
         var readInterval = 0.05
         /// Events that are read and sent at once; with the longest reasons some 64 KiB.
         var pageMax = 100
-        /// Heartbeats after which a stream ends, so that a token that was taken back does not go on for ever: an hour.
+        /// Heartbeats after which a stream ends, so that nothing that was forgotten goes on for ever: an hour.
         var heartbeatsMax = 240
         /// Milliseconds.
         var retry = 2000
@@ -71,9 +71,14 @@ final class EventStreams: Sendable {
 
     // MARK: One stream
 
-    /// - Parameter last: what the client saw last, in its own words.
+    /// - Parameters:
+    ///   - last: what the client saw last, in its own words.
+    ///   - isAdmitted: asked before each look at the log.
     /// - Throws: `busy` when too many are open.
-    func open(owner: Owner, shoot: String?, last: String?) async throws(Failure) -> HTTPResponse {
+    func open(
+        owner: Owner, shoot: String?, last: String?,
+        isAdmitted: @escaping @Sendable () async throws(Failure) -> Bool
+    ) async throws(Failure) -> HTTPResponse {
         let cursor = EventCursor(last: last, log: try await ledger.eventSpan(owner: owner))
         let (rings, ring) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         guard let id = add(Listener(owner: owner, ring: ring)) else {
@@ -83,7 +88,7 @@ final class EventStreams: Sendable {
         // The writer waits for one of the two, the client or the next ring, and both end with the stream.
         body.whenEnded { ring.finish() }
         Task {
-            await send(cursor, owner: owner, shoot: shoot, over: body, rings)
+            await send(cursor, owner: owner, shoot: shoot, over: body, rings, isAdmitted)
             self.remove(id)
             body.end()
         }
@@ -109,7 +114,8 @@ final class EventStreams: Sendable {
     private func remove(_ id: Int) { state.withLock { $0.listeners[id] = nil } }
 
     private func send(
-        _ start: EventCursor, owner: Owner, shoot: String?, over body: BodyStream, _ rings: AsyncStream<Void>
+        _ start: EventCursor, owner: Owner, shoot: String?, over body: BodyStream, _ rings: AsyncStream<Void>,
+        _ isAdmitted: @Sendable () async throws(Failure) -> Bool
     ) async {
         var cursor = start
         var rings = rings.makeAsyncIterator()
@@ -132,7 +138,7 @@ final class EventStreams: Sendable {
                     isBehind = events.count == settings.pageMax || cursor.needsReset
                 }
                 try? await Task.sleep(for: .seconds(settings.readInterval))
-                guard await rings.next() != nil else { return }
+                guard await rings.next() != nil, try await isAdmitted() else { return }
                 let now = state.withLock { $0.beats }
                 if now != beat { text = EventText.heartbeat(position: cursor.position) }
                 beat = now

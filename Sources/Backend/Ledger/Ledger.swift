@@ -6,10 +6,12 @@ protocol Ledger: Sendable {
     // MARK: Uploads
 
     /// Repeatable with the same request. Where the owner has bytes of the declared hash, verified, the session is complete at once.
+    /// - Parameter shoot: the only one whose bytes count for that; nil for all.
     /// - Returns: the row, and whether it is new.
     /// - Throws: `not-found` for another's id, `conflict` for another request under the same id, `gone` for a deleted item.
-    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
-        -> (UploadRow, isNew: Bool)
+    func open(
+        _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?
+    ) async throws(Failure) -> (UploadRow, isNew: Bool)
     func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
     /// Remembers what was signed, the latest for each part, and puts the session's expiry off.
     /// - Throws: `stale-generation`, or `gone` when the session is no longer open.
@@ -92,7 +94,22 @@ protocol Ledger: Sendable {
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow?
     /// A rendition that offers this object, for its content type.
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition?
-    func token(sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> TokenRow?
+    /// The shoot of an upload's item; until that is described, the one that the upload was opened for.
+    func shoot(of upload: UploadID) async throws(Failure) -> String?
+
+    // MARK: Tokens
+
+    func token(_ name: String) async throws(Failure) -> TokenRow?
+    /// The oldest first.
+    func tokens() async throws(Failure) -> [TokenRow]
+    /// - Parameter limit: tokens that were over before go.
+    /// - Returns: false when there are so many valid ones already.
+    func addToken(_ token: TokenRow, forgettingOver limit: Timestamp, validMax: Int) async throws(Failure) -> Bool
+    /// Repeatable; the first time counts.
+    func revokeToken(_ name: String, now: Timestamp) async throws(Failure) -> TokenRow?
+
+    // MARK: Looking
+
     /// Invariants that the rows alone can break.
     func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding]
     /// By key.
@@ -101,4 +118,12 @@ protocol Ledger: Sendable {
     func knows(_ upload: UploadID) async throws(Failure) -> Bool
     func knows(_ item: ItemID) async throws(Failure) -> Bool
     func counts() async throws(Failure) -> LedgerCounts
+}
+
+extension Ledger {
+    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
+        -> (UploadRow, isNew: Bool)
+    {
+        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil)
+    }
 }

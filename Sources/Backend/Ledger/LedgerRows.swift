@@ -161,12 +161,6 @@ struct EventLogBounds: Sendable, Hashable {
     var sweptMax = 10_000
 }
 
-struct TokenRow: Sendable, Hashable {
-    var owner: Owner
-    /// Nil: all shoots.
-    var shoot: String?
-}
-
 /// Counts for operators.
 struct LedgerCounts: Sendable, Hashable {
     var items: [BackendItemState: Int]

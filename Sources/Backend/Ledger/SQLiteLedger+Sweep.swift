@@ -78,15 +78,6 @@ extension SQLiteLedger {
         return try RenditionRow(row).rendition
     }
 
-    func token(sha256: SHA256Digest, now: Timestamp) async throws(Failure) -> TokenRow? {
-        let row = try await database.row(
-            """
-            SELECT owner, shoot FROM tokens WHERE sha256 = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
-            """, [SQLValue(sha256), SQLValue(now)])
-        guard let row else { return nil }
-        return TokenRow(owner: try row.required(0, as: Owner.self), shoot: row.text(1))
-    }
-
     func counts() async throws(Failure) -> LedgerCounts {
         try await database.read { database throws(Failure) in
             var counts = LedgerCounts(items: [:], jobs: [:], openSessions: 0)

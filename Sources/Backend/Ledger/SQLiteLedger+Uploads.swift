@@ -3,9 +3,9 @@ import SQLite
 import Vocabulary
 
 extension SQLiteLedger {
-    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
-        -> (UploadRow, isNew: Bool)
-    {
+    func open(
+        _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?
+    ) async throws(Failure) -> (UploadRow, isNew: Bool) {
         // The first parts may differ when the open is repeated: what is signed for them replaces what was.
         var compared = request
         compared.parts = []
@@ -23,13 +23,13 @@ extension SQLiteLedger {
                 guard item.owner == owner else { throw LedgerFault.unknown }
                 guard item.state != .deleted else { throw LedgerFault.deleted }
             }
-            let stored = try database.storedBlob(owner, request.sha256, size: request.sizeBytes)
+            let stored = try database.storedBlob(owner, request.sha256, size: request.sizeBytes, in: shoot)
             let state: SessionState = stored == nil ? .open : .complete
             try database.run(
                 """
                 INSERT INTO uploads(id, owner, item, role, name, filename, content_type, size, part_size, sha256, request_hash,
-                    generation, state, already_stored, blob, expires_at)
-                VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15)
+                    generation, state, already_stored, blob, expires_at, shoot)
+                VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15, ?16)
                 """,
                 [
                     SQLValue(request.uploadID), SQLValue(owner), SQLValue(request.itemID), SQLValue(request.role),
@@ -38,7 +38,7 @@ extension SQLiteLedger {
                     .int(request.partSize),
                     SQLValue(request.sha256), SQLValue(hash), SQLValue(state), SQLValue(stored != nil),
                     SQLValue(stored?.rawValue),
-                    SQLValue(expiresAt),
+                    SQLValue(expiresAt), .text(request.shoot),
                 ])
             guard let row = try database.uploadRow(request.uploadID) else { throw LedgerFault.vanished }
             return (row, isNew: true)
@@ -180,14 +180,20 @@ extension SQLiteLedger {
 
 extension Database {
     /// Bytes of this owner with this hash, recomputed by us.
-    func storedBlob(_ owner: Owner, _ sha256: SHA256Digest?, size: Int?) throws(Failure) -> BlobKey? {
+    /// - Parameter shoot: the only one that they may have come for; nil for any.
+    func storedBlob(_ owner: Owner, _ sha256: SHA256Digest?, size: Int?, in shoot: String? = nil) throws(Failure)
+        -> BlobKey?
+    {
         guard let sha256, let size else { return nil }
         // Only what came in as an upload: something made here may be made anew and go.
         return try row(
             """
             SELECT b.key FROM blobs b WHERE b.owner = ?1 AND b.sha256 = ?2 AND b.size = ?3
-                AND EXISTS (SELECT 1 FROM uploads u WHERE u.blob = b.key) ORDER BY b.key
-            """, [SQLValue(owner), SQLValue(sha256), .int(size)]
+                AND EXISTS (
+                    SELECT 1 FROM uploads u LEFT JOIN items i ON i.id = u.item
+                    WHERE u.blob = b.key AND (?4 IS NULL OR COALESCE(i.shoot, u.shoot) = ?4)
+                ) ORDER BY b.key
+            """, [SQLValue(owner), SQLValue(sha256), .int(size), SQLValue(shoot)]
         )?.text(0).flatMap(BlobKey.init(rawValue:))
     }
 

@@ -80,5 +80,10 @@ enum SQLiteSchema {
         ALTER TABLE tokens ADD COLUMN name TEXT;
         CREATE INDEX uploads_by_state ON uploads(state, id);
         """,
+        """
+        -- The one that it was opened for, for tokens that are for one shoot; earlier uploads have it from their items.
+        ALTER TABLE uploads ADD COLUMN shoot TEXT;
+        CREATE UNIQUE INDEX tokens_by_name ON tokens(name);
+        """,
     ]
 }

@@ -12,6 +12,7 @@ struct JobExecution: Sendable {
     let media: MediaWork
     let progress: ProgressBoard
     let keepsLocation: Bool
+    let thumbnailSizes: [Int]
     let clock: @Sendable () -> Timestamp
 
     enum Ending: Sendable {
@@ -45,7 +46,9 @@ struct JobExecution: Sendable {
             throw Failure(.mediaProtocol, "A probe accepted a file without saying what it is.", detail: "\(source.id)")
         }
         let derived = try await checked(item.derivedUploads, source: source, manifest: &manifest)
-        let plan = ProcessingPlan(source: source, facts: facts, derived: derived, keepsLocation: keepsLocation)
+        let plan = ProcessingPlan(
+            source: source, facts: facts, derived: derived, keepsLocation: keepsLocation, thumbnailSizes: thumbnailSizes
+        )
         if plan.isAlias { manifest.renditions.append(.alias(of: source, blob: key, facts: facts)) }
         if let reason = try await make(plan, from: key, name: source.filename, manifest: &manifest) {
             return .reject(reason, manifest)
@@ -141,12 +144,13 @@ struct JobExecution: Sendable {
             }
             if let reason = made.reason { return reason }
             files = made.files
-            manifest.previewColor = made.previewColor.flatMap { $0.isColor ? $0 : nil }
+            manifest.previewColor = made.previewColor.flatMap(Self.color)
         }
         if !plan.thumbSizes.isEmpty {
-            let (reason, thumbnails) = try await media.thumb(path, name, plan.thumbSizes, folder)
-            if let reason { return reason }
+            let (report, thumbnails) = try await media.thumb(path, name, plan.thumbSizes, folder)
+            if let reason = report.reason { return reason }
             files += thumbnails
+            manifest.previewColor = manifest.previewColor ?? report.previewColor.flatMap(Self.color)
         }
         let wanted = Set(plan.transcode + plan.thumbSizes.map(ThumbSettings.name(of:)))
         guard files.count == wanted.count, Set(files.map(\.output.name)) == wanted else {
@@ -156,6 +160,13 @@ struct JobExecution: Sendable {
         }
         for file in files { try await adopt(file, into: &manifest) }
         return nil
+    }
+
+    /// The worker's word is shown to browsers, so it is a colour or nothing.
+    private static func color(_ word: String) -> String? {
+        let digits = word.dropFirst()
+        let isColor = word.hasPrefix("#") && digits.count == 6 && digits.allSatisfy { $0.isASCII && $0.isHexDigit }
+        return isColor ? word : nil
     }
 
     private func adopt(_ file: MadeFile, into manifest: inout Manifest) async throws(Failure) {
@@ -230,11 +241,6 @@ extension OutputName {
         Int(rawValue) == nil ? videoRole : .thumbnail
     }
     fileprivate var contentType: String { role == .thumbnail ? "image/jpeg" : videoContentType }
-}
-
-extension String {
-    /// `#rrggbb`: the worker's word is passed on to everybody who asks.
-    fileprivate var isColor: Bool { utf8.count == 7 && hasPrefix("#") && dropFirst().allSatisfy(\.isHexDigit) }
 }
 
 extension FileRole {

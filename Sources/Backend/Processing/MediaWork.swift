@@ -25,7 +25,7 @@ struct MediaWork: Sendable {
         ) async throws(Failure) -> MadeVideo
     var thumb:
         @Sendable (_ path: String, _ name: String, _ sizes: [Int], _ folder: String) async throws(Failure) -> (
-            Reason?, [MadeFile]
+            ThumbReport, [MadeFile]
         )
     /// The same for one owner's files, where owners are kept apart.
     var forOwner: (@Sendable (Owner) -> MediaWork)?
@@ -55,7 +55,7 @@ extension MediaWork {
             thumb: { path, name, sizes, folder throws(Failure) in
                 let (report, files) = try await jobs.thumb(
                     path, name: name, owner: owner, settings: ThumbSettings(sizes: sizes), into: folder)
-                return (report.reason, files.map { MadeFile(output: $0.output, path: $0.path) })
+                return (report, files.map { MadeFile(output: $0.output, path: $0.path) })
             })
     }
 }

@@ -12,6 +12,7 @@ actor ProcessingLoop {
         var idle = 1.0
         var policy = RetryPolicy()
         var keepsLocation = false
+        var thumbnailSizes = ThumbSettings.standardSizes
     }
 
     private let ledger: any Ledger
@@ -82,7 +83,7 @@ actor ProcessingLoop {
         let execution = JobExecution(
             job: job, ledger: ledger, store: store, workFolder: workFolder, media: media.of(job.item.owner),
             progress: progress,
-            keepsLocation: settings.keepsLocation,
+            keepsLocation: settings.keepsLocation, thumbnailSizes: settings.thumbnailSizes,
             clock: clock)
         let work = Task<Result<JobExecution.Ending, Failure>, Never> {
             do throws(Failure) { return .success(try await execution.run()) } catch { return .failure(error) }

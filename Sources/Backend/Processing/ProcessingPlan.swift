@@ -12,13 +12,14 @@ struct ProcessingPlan: Sendable, Hashable {
     /// Derived files that the client has sent and that are offered.
     var offered: [UploadID] = []
 
-    static let thumbSize = 512
-
     /// - Parameters:
     ///   - facts: of the source.
     ///   - derived: complete uploads in derived roles that were found good.
     ///   - keepsLocation: originals may be served with the place where they were taken.
-    init(source: UploadRow, facts: MediaFacts, derived: [UploadRow], keepsLocation: Bool) {
+    ///   - thumbnailSizes: that a photo is to have.
+    init(
+        source: UploadRow, facts: MediaFacts, derived: [UploadRow], keepsLocation: Bool, thumbnailSizes: [Int]
+    ) {
         self.source = source.id
         func has(_ role: FileRole, _ name: String? = nil) -> Bool {
             derived.contains { $0.role == role && (name == nil || $0.name == name) }
@@ -36,9 +37,9 @@ struct ProcessingPlan: Sendable, Hashable {
             if !has(.storyboard) { transcode += [.storyboard, .storyboardIndex] }
         case .animation:
             if !has(.rendition, OutputName.rendition1080.rawValue) { transcode.append(.rendition1080) }
-            if !has(.thumbnail, String(Self.thumbSize)) { thumbSizes.append(Self.thumbSize) }
+            thumbSizes = thumbnailSizes.filter { !has(.thumbnail, String($0)) }
         case .photo:
-            if !has(.thumbnail, String(Self.thumbSize)) { thumbSizes.append(Self.thumbSize) }
+            thumbSizes = thumbnailSizes.filter { !has(.thumbnail, String($0)) }
         case .audio: break
         }
     }

@@ -13,6 +13,7 @@ extension Catalog {
         var isMoved: Bool
         var prepare: PrepareMode
         var title, caption, place: String?
+        var isUrgent = false
         var files: [FileRow]
         /// Milliseconds since 1970.
         var created: Int64
@@ -25,7 +26,9 @@ extension Catalog {
         var again: [ItemID] = []
         /// Files that known items get beside those that they have.
         var sidecars: [FileRow] = []
-        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty }
+        /// Known items that are not to wait for better conditions.
+        var urgent: [ItemID] = []
+        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty && urgent.isEmpty }
     }
 
     /// Writes the intent: from here on the items exist, whatever happens.
@@ -34,6 +37,7 @@ extension Catalog {
     func picked(_ picks: Picks, since: Int64) async throws(Failure) -> [ItemID: ItemID] {
         try await database.write("catalog.picked") { database throws(Failure) in
             var joined: [ItemID: ItemID] = [:]
+            var urgent = picks.urgent
             for item in picks.new {
                 let same = try database.row(
                     """
@@ -45,12 +49,23 @@ extension Catalog {
                         SQLValue(item.source.modified), SQLValue(since),
                     ])
                 if let same {
-                    joined[item.id] = try same.required(0, as: ItemID.self)
+                    let known = try same.required(0, as: ItemID.self)
+                    joined[item.id] = known
+                    if item.isUrgent { urgent.append(known) }
                     continue
                 }
                 try database.insert(item)
+                try remember(item.id, HistoryEntry(.picked, words: item.source.path.description), in: database)
             }
-            for id in picks.again { try database.startAgain(id) }
+            for id in urgent {
+                let changed = try database.run(
+                    "UPDATE item SET is_urgent = 1 WHERE id = ?1 AND is_urgent = 0", [SQLValue(id)])
+                if changed > 0 { try remember(id, HistoryEntry(.steered, words: "upload now"), in: database) }
+            }
+            for id in picks.again {
+                try database.startAgain(id)
+                try remember(id, HistoryEntry(.startedAgain, words: "picked again"), in: database)
+            }
             var grown: Set<ItemID> = []
             for file in picks.sidecars {
                 // Another process may have added the same one.
@@ -59,7 +74,10 @@ extension Catalog {
                 try database.insert(file)
                 grown.insert(file.item)
             }
-            for id in grown { try database.startAgain(id) }
+            for id in grown {
+                try database.startAgain(id)
+                try remember(id, HistoryEntry(.startedAgain, words: "there is another sidecar"), in: database)
+            }
             return joined
         }
     }
@@ -70,13 +88,17 @@ extension Catalog {
             try database.run(
                 """
                 UPDATE file SET state = 'staged', bytes = ?4, sha256 = ?5, ends = ?6, source_size = ?7,
-                    source_modified = ?8, source_removed = ?9 WHERE item = ?1 AND role = ?2 AND name = ?3
+                    source_modified = ?8, source_removed = ?9, xxh128 = ?10, hashed_at = ?11 WHERE item = ?1 AND role = ?2 AND name = ?3
                 """,
                 [
                     SQLValue(file.item), SQLValue(file.role), SQLValue(file.name), SQLValue(file.bytes),
                     SQLValue(file.sha256), SQLValue(file.ends), SQLValue(file.sourceSize),
-                    SQLValue(file.sourceModified), SQLValue(file.isSourceRemoved),
+                    SQLValue(file.sourceModified), SQLValue(file.isSourceRemoved), SQLValue(file.xxh128?.rawValue),
+                    SQLValue(notes.now()),
                 ])
+            var entry = HistoryEntry(.staged, file: file.label, bytes: file.bytes, sha256: file.sha256)
+            entry.xxh128 = file.xxh128?.rawValue
+            try remember(item.id, entry, in: database)
             let wanted = try database.row(
                 "SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
             if wanted?.int(0) == 0 {
@@ -91,6 +113,7 @@ extension Catalog {
             try database.run(
                 "UPDATE file SET source_removed = 1 WHERE item = ?1 AND role = ?2 AND name = ?3",
                 [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+            try remember(file.item, HistoryEntry(.sourceRemoved, file: file.label), in: database)
         }
     }
 
@@ -127,13 +150,14 @@ extension Database {
         try run(
             """
             INSERT INTO item(id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption,
-                place, state, created) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12)
+                place, state, created, is_urgent)
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12, ?13)
             """,
             [
                 SQLValue(item.id), SQLValue(item.shoot), SQLValue(item.name), .blob(item.source.path.bytes),
                 SQLValue(item.source.size), SQLValue(item.source.modified), SQLValue(item.isMoved),
                 SQLValue(item.prepare), SQLValue(item.title), SQLValue(item.caption), SQLValue(item.place),
-                SQLValue(item.created),
+                SQLValue(item.created), SQLValue(item.isUrgent),
             ])
         for file in item.files { try insert(file) }
     }
@@ -142,13 +166,14 @@ extension Database {
         try run(
             """
             INSERT INTO file(item, role, name, source, source_size, source_modified, path, content_type, state, bytes,
-                sha256) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                sha256, card, below) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
             """,
             [
                 SQLValue(file.item), SQLValue(file.role), SQLValue(file.name),
                 file.source.map { .blob($0.bytes) } ?? .null, SQLValue(file.sourceSize), SQLValue(file.sourceModified),
                 SQLValue(file.path), SQLValue(file.contentType), SQLValue(file.state), SQLValue(file.bytes),
-                SQLValue(file.sha256),
+                SQLValue(file.sha256), file.card.map { .blob($0.bytes) } ?? .null,
+                file.below.map { .blob($0.bytes) } ?? .null,
             ])
     }
 

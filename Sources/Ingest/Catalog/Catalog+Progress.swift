@@ -17,6 +17,9 @@ extension Catalog {
                     "UPDATE file SET content_type = ?2 WHERE item = ?1 AND role = 'original'",
                     [SQLValue(item.id), SQLValue(contentType)])
             }
+            let kind = report?.facts?.kind.rawValue
+            try remember(
+                item.id, HistoryEntry(.probed, reason: report?.reason, words: kind ?? "not probed"), in: database)
         }
     }
 
@@ -28,7 +31,12 @@ extension Catalog {
         try await database.write("catalog.uploads") { database throws(Failure) -> Void in
             guard try database.advance(item.id, generation: item.generation, to: .uploading) else { return }
             try database.run("UPDATE item SET server = ?2 WHERE id = ?1", [SQLValue(item.id), SQLValue(server)])
-            for file in derived { try database.insert(file) }
+            for file in derived {
+                try database.insert(file)
+                try remember(
+                    item.id, HistoryEntry(.made, file: file.label, bytes: file.bytes, sha256: file.sha256), in: database
+                )
+            }
             for upload in uploads {
                 try database.run(
                     "INSERT INTO upload(id, item, role, name, state, part_size) VALUES(?1, ?2, ?3, ?4, 'queued', ?5)",
@@ -37,6 +45,9 @@ extension Catalog {
                         SQLValue(upload.partSize),
                     ])
             }
+            let files = uploads.map { Self.label($0.role, $0.name) }.joined(separator: ", ")
+            try remember(
+                item.id, HistoryEntry(.planned, words: "\(files)\(server.map { " to \($0)" } ?? "")"), in: database)
         }
     }
 
@@ -44,6 +55,7 @@ extension Catalog {
     func redirected(_ item: ItemRow, to server: String) async throws(Failure) {
         try await database.write("catalog.redirected") { database throws(Failure) -> Void in
             try database.run("UPDATE item SET server = ?2 WHERE id = ?1", [SQLValue(item.id), SQLValue(server)])
+            try remember(item.id, HistoryEntry(.planned, words: "to \(server) from here on"), in: database)
         }
     }
 
@@ -51,12 +63,21 @@ extension Catalog {
     func sessionOpened(_ upload: UploadID, generation: Int, partSize: Int) async throws(Failure) {
         try await database.write("catalog.session") { database throws(Failure) -> Void in
             let present = try database.row("SELECT generation FROM upload WHERE id = ?1", [SQLValue(upload)])?.int(0)
-            if present != generation { try database.run("DELETE FROM part WHERE upload = ?1", [SQLValue(upload)]) }
-            try database.run(
+            var forgotten = 0
+            if present != generation {
+                forgotten = try database.run("DELETE FROM part WHERE upload = ?1", [SQLValue(upload)])
+            }
+            let changed = try database.run(
                 """
                 UPDATE upload SET state = 'uploading', generation = ?2, part_size = ?3
                 WHERE id = ?1 AND (generation <> ?2 OR part_size <> ?3 OR state IN ('queued', 'completed'))
                 """, [SQLValue(upload), SQLValue(generation), SQLValue(partSize)])
+            guard changed > 0, let subject = try database.subject(of: upload) else { return }
+            let words = forgotten > 0 ? "\(forgotten) parts of the one before are lost" : nil
+            try remember(
+                subject.item,
+                HistoryEntry(.session, file: subject.file, upload: upload, generation: generation, words: words),
+                in: database)
         }
     }
 
@@ -65,36 +86,53 @@ extension Catalog {
         try await database.write("catalog.part") { database throws(Failure) -> Void in
             let present = try database.row("SELECT generation FROM upload WHERE id = ?1", [SQLValue(upload)])?.int(0)
             guard present == generation else { return }
+            var changed = 0
             for part in parts {
-                try database.run(
+                changed += try database.run(
                     """
-                    INSERT INTO part(upload, number, bytes, etag) VALUES(?1, ?2, ?3, ?4)
+                    INSERT INTO part(upload, number, bytes, etag, at) VALUES(?1, ?2, ?3, ?4, ?5)
                     ON CONFLICT(upload, number) DO UPDATE SET bytes = ?3, etag = ?4
-                    """, [SQLValue(upload), SQLValue(part.number), SQLValue(part.bytes), SQLValue(part.etag)])
+                    """,
+                    [
+                        SQLValue(upload), SQLValue(part.number), SQLValue(part.bytes), SQLValue(part.etag),
+                        SQLValue(notes.now()),
+                    ])
             }
+            // What was noted of it goes along; the part's own time stands in its row.
+            if changed > 0, let subject = try database.subject(of: upload) { try remember(subject.item, in: database) }
         }
     }
 
     func completing(_ upload: UploadID) async throws(Failure) {
         try await database.write("catalog.completing") { database throws(Failure) -> Void in
-            try database.run(
+            let changed = try database.run(
                 "UPDATE upload SET state = 'completing' WHERE id = ?1 AND state IN ('queued', 'uploading')",
                 [SQLValue(upload)])
+            guard changed > 0, let subject = try database.subject(of: upload) else { return }
+            try remember(
+                subject.item, HistoryEntry(.completing, file: subject.file, upload: upload), in: database)
         }
     }
 
     func completed(_ upload: UploadID, generation: Int) async throws(Failure) {
         try await database.write("catalog.completed") { database throws(Failure) -> Void in
-            try database.run(
+            let changed = try database.run(
                 "UPDATE upload SET state = 'completed', generation = ?2 WHERE id = ?1 AND state <> 'completed'",
                 [SQLValue(upload), SQLValue(generation)])
+            guard changed > 0, let subject = try database.subject(of: upload) else { return }
+            try remember(
+                subject.item,
+                HistoryEntry(.completed, file: subject.file, upload: upload, generation: generation), in: database)
         }
     }
 
     /// The backend has tied the uploads to the item and works on it.
     func attached(_ item: ItemRow) async throws(Failure) {
         try await database.write("catalog.attached") { database throws(Failure) -> Void in
-            _ = try database.advance(item.id, generation: item.generation, to: .processing)
+            guard item.state != .processing,
+                try database.advance(item.id, generation: item.generation, to: .processing)
+            else { return }
+            try remember(item.id, HistoryEntry(.attached), in: database)
         }
     }
 
@@ -102,7 +140,7 @@ extension Catalog {
     /// state. All of them in one step, so that the number of steps does not depend on when it was asked.
     func confirmed(_ item: ItemRow, _ document: ItemDocument) async throws(Failure) {
         try await database.write("catalog.confirmed") { database throws(Failure) -> Void in
-            try database.confirm(document.uploads.filter(\.role.isGiven), of: item.id)
+            try confirm(document.uploads.filter(\.role.isGiven), of: item.id, in: database)
         }
     }
 
@@ -113,12 +151,13 @@ extension Catalog {
         let text = try JSON.text(document)
         try await database.write("catalog.settled") { database throws(Failure) -> Void in
             guard try database.advance(item.id, generation: item.generation, to: state) else { return }
-            try database.confirm(document.uploads, of: item.id)
+            try confirm(document.uploads, of: item.id, in: database)
             try database.run(
                 "UPDATE item SET reason_code = ?2, reason_message = ?3, document = ?4 WHERE id = ?1",
                 [
                     SQLValue(item.id), SQLValue(reason?.code.rawValue), SQLValue(reason?.message), SQLValue(text),
                 ])
+            try remember(item.id, HistoryEntry(.state, state: state, reason: reason), in: database)
         }
     }
 
@@ -128,7 +167,11 @@ extension Catalog {
             for upload in uploads {
                 try database.run(
                     "UPDATE upload SET state = 'queued', confirmed_sha256 = NULL WHERE id = ?1", [SQLValue(upload)])
+                try remember(
+                    item.id,
+                    HistoryEntry(.vanished, file: try database.subject(of: upload)?.file, upload: upload), in: database)
             }
+            if uploads.isEmpty { try remember(item.id, HistoryEntry(.vanished, words: "the item"), in: database) }
             try database.run(
                 """
                 UPDATE item SET generation = generation + 1, attempts = attempts + 1, state = 'uploading', waiting = NULL
@@ -144,6 +187,7 @@ extension Catalog {
                 try database.run(
                     "UPDATE file SET state = 'wanted' WHERE item = ?1 AND role = ?2 AND name = ?3",
                     [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+                try remember(item.id, HistoryEntry(.restaged, file: file.label), in: database)
             }
             try database.run(
                 """
@@ -164,6 +208,7 @@ extension Catalog {
                     SQLValue(item.id), SQLValue(reason?.code.rawValue), SQLValue(reason?.message),
                     SQLValue(isRetryable),
                 ])
+            try remember(item.id, HistoryEntry(.state, state: state, reason: reason), in: database)
         }
     }
 
@@ -175,6 +220,7 @@ extension Catalog {
                 """
                 UPDATE item SET attempts = attempts + 1, waiting = ?3 WHERE id = ?1 AND generation = ?2 RETURNING attempts
                 """, [SQLValue(item.id), SQLValue(item.generation), SQLValue("Trying again: \(failure.message)")])
+            try remember(item.id, HistoryEntry(.attempt, reason: Reason(failure)), in: database)
             return row?.int(0) ?? 0
         }
     }
@@ -182,20 +228,24 @@ extension Catalog {
     /// Why this item does not move; for people.
     func waits(_ item: ItemRow, _ reason: String) async throws(Failure) {
         try await database.write("catalog.waits") { database throws(Failure) -> Void in
-            try database.run(
+            let changed = try database.run(
                 "UPDATE item SET waiting = ?2 WHERE id = ?1 AND intent = 'run' AND waiting IS NOT ?2",
                 [SQLValue(item.id), SQLValue(reason)])
+            if changed > 0 { try remember(item.id, HistoryEntry(.waiting, words: reason), in: database) }
         }
     }
 
     /// Says for all items on their way why nothing moves; nil when it does again. Only for people: nothing depends on it.
     func waiting(_ reason: String?) async throws(Failure) {
         try await database.write("catalog.waiting") { database throws(Failure) -> Void in
-            try database.run(
-                """
-                UPDATE item SET waiting = ?1 WHERE state IN (\(Self.unfinishedStates)) AND intent = 'run'
+            let condition = """
+                state IN (\(Self.unfinishedStates)) AND intent = 'run'
                     AND waiting IS NOT ?1 AND (?1 IS NULL OR state IN ('picked', 'uploading', 'processing'))
-                """, [SQLValue(reason)])
+                """
+            try rememberAll(
+                where: condition, [SQLValue(reason)], HistoryEntry(reason == nil ? .goesOn : .waiting, words: reason),
+                in: database)
+            try database.run("UPDATE item SET waiting = ?1 WHERE \(condition)", [SQLValue(reason)])
         }
     }
 
@@ -209,6 +259,7 @@ extension Catalog {
                 try database.run(
                     "UPDATE file SET state = 'released' WHERE item = ?1 AND role = ?2 AND name = ?3",
                     [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+                try remember(file.item, HistoryEntry(.released, file: file.label), in: database)
             }
         }
         return files.map { file in
@@ -219,13 +270,19 @@ extension Catalog {
     }
 }
 
-extension Database {
-    fileprivate func confirm(_ uploads: [ItemDocument.Upload], of item: ItemID) throws(Failure) {
+extension Catalog {
+    fileprivate func confirm(
+        _ uploads: [ItemDocument.Upload], of item: ItemID, in database: isolated Database
+    ) throws(Failure) {
         for upload in uploads {
             guard let hash = upload.sha256Recomputed else { continue }
-            try run(
+            let changed = try database.run(
                 "UPDATE upload SET confirmed_sha256 = ?3 WHERE id = ?1 AND item = ?2 AND confirmed_sha256 IS NOT ?3",
                 [SQLValue(upload.uploadID), SQLValue(item), SQLValue(hash)])
+            guard changed > 0 else { continue }
+            let file = Self.label(upload.role, upload.name)
+            try remember(
+                item, HistoryEntry(.confirmed, file: file, upload: upload.uploadID, sha256: hash), in: database)
         }
     }
 }

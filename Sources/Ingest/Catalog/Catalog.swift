@@ -6,14 +6,19 @@ import Vocabulary
 /// is named for what has happened.
 struct Catalog: Sendable {
     let database: Database
+    let notes: HistoryNotes
 
+    /// - Parameter now: milliseconds since 1970, for the items' stories.
     /// - Throws: also what `Home.isInUse` does.
-    static func open(home: String) async throws(Failure) -> Catalog {
+    static func open(
+        home: String, now: @escaping @Sendable () -> Int64 = BoxClock.system.now
+    ) async throws(Failure) -> Catalog {
         _ = try Home.isInUse(home)
         let holdsItems = try Home.holdsItems(home)
         let catalog = Catalog(
             database: try await Database.open(
-                home + "/" + Home.catalogName, migrations: CatalogSchema.migrations))
+                home + "/" + Home.catalogName, migrations: CatalogSchema.migrations),
+            notes: HistoryNotes(now: now))
         // A whole catalog, but not the one of this home.
         if holdsItems, try await catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
             throw Home.catalogIsGone(home)

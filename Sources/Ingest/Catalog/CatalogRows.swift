@@ -105,9 +105,16 @@ struct FileRow: Sendable, Equatable {
     var sha256: SHA256Digest?
     /// The hash of the first and the last 64 KiB.
     var ends: SHA256Digest?
+    /// Nil until staged; nil too of what was staged before it was taken.
+    var xxh128: XXH128Digest?
+    /// The folder that was picked.
+    var card: RawPath?
+    /// Where the file lay below it.
+    var below: RawPath?
 
     static let columns = """
-        item, role, name, source, source_size, source_modified, source_removed, path, content_type, state, bytes, sha256, ends
+        item, role, name, source, source_size, source_modified, source_removed, path, content_type, state, bytes, sha256, \
+        ends, xxh128, card, below
         """
 
     init(_ row: SQLRow) throws(Failure) {
@@ -124,12 +131,16 @@ struct FileRow: Sendable, Equatable {
         bytes = row.int(10)
         sha256 = row.text(11).flatMap { SHA256Digest(rawValue: $0) }
         ends = row.text(12).flatMap { SHA256Digest(rawValue: $0) }
+        xxh128 = row.text(13).flatMap { XXH128Digest(rawValue: $0) }
+        card = row.blob(14).map { RawPath($0) }
+        below = row.blob(15).map { RawPath($0) }
     }
 
     init(
         item: ItemID, role: FileRole, name: String, source: RawPath? = nil, sourceSize: Int = 0,
         sourceModified: Int64 = 0,
-        path: String, contentType: String, state: FileState, bytes: Int? = nil, sha256: SHA256Digest? = nil
+        path: String, contentType: String, state: FileState, bytes: Int? = nil, sha256: SHA256Digest? = nil,
+        card: RawPath? = nil, below: RawPath? = nil
     ) {
         self.item = item
         self.role = role
@@ -143,6 +154,8 @@ struct FileRow: Sendable, Equatable {
         self.state = state
         self.bytes = bytes
         self.sha256 = sha256
+        self.card = card
+        self.below = below
     }
 }
 

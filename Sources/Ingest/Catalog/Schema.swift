@@ -66,5 +66,23 @@ enum CatalogSchema {
         "ALTER TABLE item ADD COLUMN was_deleted INTEGER NOT NULL DEFAULT 0",
         // The backend that its bytes go to, as `IngestSettings.serverName`.
         "ALTER TABLE item ADD COLUMN server TEXT",
+        """
+        -- Each item's story, for people; written with the steps that it tells of.
+        CREATE TABLE history(
+            item TEXT NOT NULL REFERENCES item(id),
+            number INTEGER NOT NULL,
+            at INTEGER NOT NULL,
+            entry TEXT NOT NULL,
+            PRIMARY KEY(item, number)
+        ) WITHOUT ROWID;
+        ALTER TABLE part ADD COLUMN at INTEGER;
+        -- Does not wait for better conditions.
+        ALTER TABLE item ADD COLUMN is_urgent INTEGER NOT NULL DEFAULT 0;
+        -- For hash lists that travel with copies of the card: where a file lay below the folder that was picked.
+        ALTER TABLE file ADD COLUMN xxh128 TEXT;
+        ALTER TABLE file ADD COLUMN hashed_at INTEGER;
+        ALTER TABLE file ADD COLUMN card BLOB;
+        ALTER TABLE file ADD COLUMN below BLOB;
+        """,
     ]
 }

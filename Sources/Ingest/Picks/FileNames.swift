@@ -41,6 +41,17 @@ enum SystemFiles {
         "ctg", "bdm", "ind", "mpl", "cpi", "bdx", "tid", "tdt", "ppn", "smi", "bim",
     ]
 
+    /// The same as glob patterns of gitignore(5), which tell cases apart.
+    static var patterns: [String] {
+        let globs = { (names: Set<String>) in names.sorted().map { name in name.map(glob).joined() } }
+        return globs(folders).map { $0 + "/" } + globs(names) + globs(extensions).map { "*." + $0 }
+            + ["._*", ".rushes-tmp-*"]
+    }
+
+    private static func glob(_ character: Character) -> String {
+        character.isLetter ? "[\(character.lowercased())\(character.uppercased())]" : String(character)
+    }
+
     static func isFolder(_ name: [UInt8]) -> Bool {
         folders.contains(String(decoding: FileNames.folded(name), as: UTF8.self))
     }

@@ -8,10 +8,18 @@ public struct WalkedFile: Sendable, Hashable {
     public var size: Int
     /// Nanoseconds since 1970.
     public var modified: Int64
-    public init(path: RawPath, size: Int, modified: Int64) {
+    /// The folder that was named, absolute; of a file that was named itself, the one that holds it.
+    public var card: RawPath
+    /// Where it was come across, below that.
+    public var below: RawPath
+
+    /// - Parameter card: nil: the folder that holds it.
+    public init(path: RawPath, size: Int, modified: Int64, card: RawPath? = nil, below: RawPath? = nil) {
         self.path = path
         self.size = size
         self.modified = modified
+        self.card = card ?? path.folder
+        self.below = below ?? RawPath(path.name)
     }
 }
 

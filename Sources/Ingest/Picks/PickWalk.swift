@@ -19,10 +19,11 @@ struct PickWalk {
     init(_ paths: [RawPath]) throws(Failure) {
         var roots: [RawPath] = []
         for path in paths { roots.append(try path.resolved()) }
-        for root in roots { try visit(root, depth: 0, isRoot: true) }
+        for root in roots { try visit(root, depth: 0, root: root) }
     }
 
-    private mutating func visit(_ path: RawPath, depth: Int, isRoot: Bool = false) throws(Failure) {
+    private mutating func visit(_ path: RawPath, depth: Int, root: RawPath) throws(Failure) {
+        let isRoot = depth == 0
         let facts: FileFacts
         do throws(Failure) {
             guard let found = try Files.facts(path) else {
@@ -42,13 +43,17 @@ struct PickWalk {
             // A link stands for its file: a move has to take the bytes, not the link, and the same file is taken once.
             let file = (try? path.resolved()) ?? path
             guard found.insert(file).inserted else { return }
-            files.append(WalkedFile(path: file, size: facts.size, modified: facts.modified))
-        case .folder: try visitFolder(path, facts, depth: depth, isRoot: isRoot)
+            files.append(
+                WalkedFile(
+                    path: file, size: facts.size, modified: facts.modified, card: isRoot ? nil : root,
+                    below: path.below(root)))
+        case .folder: try visitFolder(path, facts, depth: depth, root: root)
         case .other: ignored.append(IgnoredFile(path: path, reason: .notAFile))
         }
     }
 
-    private mutating func visitFolder(_ path: RawPath, _ facts: FileFacts, depth: Int, isRoot: Bool) throws(Failure) {
+    private mutating func visitFolder(_ path: RawPath, _ facts: FileFacts, depth: Int, root: RawPath) throws(Failure) {
+        let isRoot = depth == 0
         if !isRoot, SystemFiles.isFolder(path.name) {
             return ignored.append(IgnoredFile(path: path, reason: .systemFile))
         }
@@ -61,6 +66,6 @@ struct PickWalk {
             if isRoot { throw error }
             return ignored.append(IgnoredFile(path: path, reason: .unreadable(error.message)))
         }
-        for name in names { try visit(path.appending(name), depth: depth + 1) }
+        for name in names { try visit(path.appending(name), depth: depth + 1, root: root) }
     }
 }

@@ -20,7 +20,8 @@ public actor Box {
             try Files.makeFolder(home)
             return try Staging.open(home: home)
         }
-        return Box(settings: settings, catalog: try await Catalog.open(home: home), staging: staging)
+        return Box(
+            settings: settings, catalog: try await Catalog.open(home: home, now: settings.clock.now), staging: staging)
     }
 
     /// Writes down what is to be taken. Copies nothing yet; `run` does.
@@ -86,7 +87,8 @@ public actor Box {
     ) async throws(Failure) -> Task<Void, Never>? {
         guard !settings.inboxes.folders.isEmpty else { return nil }
         let enrolment = Enrolment(
-            catalog: try await Catalog.open(home: settings.home), staging: staging, clock: settings.clock,
+            catalog: try await Catalog.open(home: settings.home, now: settings.clock.now), staging: staging,
+            clock: settings.clock,
             random: settings.random)
         let watch = InboxWatch(
             enrolment: enrolment, settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)
@@ -100,7 +102,9 @@ public actor Box {
 
     var home: String { settings.home }
     nonisolated var client: BackendClient {
-        BackendClient(address: settings.server, token: settings.token, transport: settings.transport)
+        let transport = settings.throttle.map { ThrottledTransport(wrapped: settings.transport, throttle: $0) }
+        return BackendClient(
+            address: settings.server, token: settings.token, transport: transport ?? settings.transport)
     }
 
     func pipeline(_ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void) -> ItemPipeline {
@@ -108,6 +112,7 @@ public actor Box {
         let client = client
         let weather = Weather(
             clock: settings.clock, patience: settings.patience, policy: retries, random: settings.random,
+            renewedToken: settings.renewedToken,
             isBackendWell: { await client.isReady() }
         ) { [catalog] reason in
             events(.waiting(reason))

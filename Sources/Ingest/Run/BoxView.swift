@@ -40,9 +40,11 @@ public struct BoxView: Sendable {
                 upload: upload?.id, uploadState: upload?.state,
                 confirmedSHA256: upload?.confirmedSHA256)
         }
+        let (history, leftOut) = try await catalog.history(of: id)
         return ItemDetail(
             status: try await status(item), source: item.source.description, attempts: item.attempts,
-            probe: try item.probe?.read(), document: try item.document?.read(), files: files)
+            probe: try item.probe?.read(), document: try item.document?.read(), files: files,
+            history: history.map(ItemDetail.Step.init), leftOut: leftOut)
     }
 
     private func status(_ item: ItemRow) async throws(Failure) -> ItemStatus {

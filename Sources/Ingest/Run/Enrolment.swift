@@ -10,10 +10,13 @@ public struct PickRequest: Sendable {
     /// The sources are to go once staging has them.
     public var move: Bool
     public var prepare: PrepareMode
+    /// Not to wait for better conditions.
+    public var uploadNow: Bool
 
     public init(
         paths: [RawPath], shoot: String, title: String? = nil, caption: String? = nil, place: String? = nil,
-        move: Bool = false, prepare: PrepareMode = .auto
+        move: Bool = false, prepare: PrepareMode = .auto,
+        uploadNow: Bool = false
     ) {
         self.paths = paths
         self.shoot = shoot
@@ -22,6 +25,7 @@ public struct PickRequest: Sendable {
         self.place = place
         self.move = move
         self.prepare = prepare
+        self.uploadNow = uploadNow
     }
 }
 
@@ -96,6 +100,7 @@ struct Enrolment: Sendable {
         let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
         report.picks += begun
         picks.again += begun.filter { $0.outcome == .again }.map(\.item)
+        if request.uploadNow { picks.urgent = report.items.filter { id in !picks.new.contains { $0.id == id } } }
         guard !picks.isEmpty else { return report }
         let joined = try await catalog.picked(picks, since: start)
         for index in report.picks.indices {
@@ -204,7 +209,8 @@ struct Enrolment: Sendable {
             FileRow(
                 item: id, role: .original, name: name, source: planned.original.path,
                 sourceSize: planned.original.size, sourceModified: planned.original.modified,
-                path: Staging.path(of: id, sidecar: nil), contentType: ContentType.unknown, state: .wanted)
+                path: Staging.path(of: id, sidecar: nil), contentType: ContentType.unknown, state: .wanted,
+                card: planned.original.card, below: planned.original.below)
         ]
         var names: Set<String> = []
         for (index, sidecar) in planned.sidecars.enumerated() {
@@ -213,7 +219,7 @@ struct Enrolment: Sendable {
         return Catalog.NewItem(
             id: id, shoot: request.shoot, name: name, source: planned.original, isMoved: request.move,
             prepare: request.prepare, title: request.title, caption: request.caption, place: request.place,
-            files: files, created: clock.now())
+            isUrgent: request.uploadNow, files: files, created: clock.now())
     }
 
     /// - Parameter names: of the item's sidecars so far. Two that differ in bytes may read the same once repaired, and an edited one has the
@@ -228,6 +234,6 @@ struct Enrolment: Sendable {
         return FileRow(
             item: id, role: .sidecar, name: name, source: sidecar.path, sourceSize: sidecar.size,
             sourceModified: sidecar.modified, path: Staging.path(of: id, sidecar: index),
-            contentType: ContentType.ofSidecar(bytes), state: .wanted)
+            contentType: ContentType.ofSidecar(bytes), state: .wanted, card: sidecar.card, below: sidecar.below)
     }
 }

@@ -13,11 +13,17 @@ public struct IngestSettings: Sendable {
     public var serverName: String
     /// Asked for each request: a renewed token counts at once.
     public var token: @Sendable () throws(Failure) -> String?
+    /// It may become another one during a run: that a token is refused is then something to wait for, and not the run's end.
+    public var isTokenRenewed = false
     public var media: MediaWork
     /// How requests travel; tests put a lossy one here.
     public var transport: any UploadTransport
-    /// Whether each byte sent costs something.
-    public var isMetered = false
+    /// When files are sent.
+    public var conditions = ConditionPolicy()
+    /// Asked again and again.
+    public var surroundings: @Sendable () async -> Surroundings = { Surroundings() }
+    /// How fast parts are sent; nil: as fast as they go.
+    public var throttle: SendThrottle?
     public var bounds = IngestBounds()
     /// Seconds for which nothing at all may get through before `run` gives up and says why; nil waits for ever.
     public var patience: Double? = 120
@@ -40,6 +46,13 @@ public struct IngestSettings: Sendable {
         self.media = media
         self.transport = transport
         self.token = token
+    }
+
+    /// The token as it is now; nil where it stays the same.
+    var renewedToken: (@Sendable () -> String?)? {
+        guard isTokenRenewed else { return nil }
+        let token = token
+        return { try? token() }
     }
 
     /// The name of the backend that a box has in its own home, wherever that lies.

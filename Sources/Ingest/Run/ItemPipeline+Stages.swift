@@ -7,7 +7,10 @@ extension ItemPipeline {
 
     func stage(_ item: ItemRow) async throws(Failure) -> Outcome {
         let files = try await catalog.files(of: item.id).filter { $0.role.isGiven && $0.state == .wanted }
-        if let failure = try roomFailure(item, files) { return .noRoom(failure) }
+        if let failure = try roomFailure(item, files) {
+            try await catalog.waits(item, ConditionPolicy.noRoom)
+            return .noRoom(failure)
+        }
         let total = files.reduce(0) { $0 + $1.sourceSize }
         var before = 0
         for file in files {
@@ -69,7 +72,8 @@ extension ItemPipeline {
         if original.state == .staged { try staging.check(original) }
         var item = item
         if item.state == .staged { item = try await probe(item, original) }
-        let plan = PreparePlan(report: try item.probe?.read(), mode: item.prepare, isMetered: settings.isMetered)
+        let plan = PreparePlan(
+            report: try item.probe?.read(), mode: item.prepare, isMetered: await settings.surroundings().isMetered)
         switch plan {
         case .refuse(let reason):
             let outcome = try await end(item, .rejected, reason)
@@ -185,7 +189,7 @@ extension ItemPipeline {
             let uploader = Uploader(
                 item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
                 weather: weather, board: board)
-            try await uploader.run()
+            if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
         }
         let request = try attachRequest(item, uploads)
         do throws(Failure) {

@@ -57,6 +57,24 @@ public struct ItemDetail: Sendable, Encodable {
         public var uploadState: UploadState?
         /// The hash that the backend took itself.
         public var confirmedSHA256: SHA256Digest?
+
+        enum CodingKeys: String, CodingKey {
+            case role, name, bytes, sha256, upload
+            case stagedPath = "staged_path"
+            case uploadState = "upload_state"
+            case confirmedSHA256 = "confirmed_sha256"
+        }
+    }
+    /// A step of the item's story, with its time.
+    public struct Step: Sendable, Encodable {
+        public var entry: HistoryEntry
+
+        enum CodingKeys: String, CodingKey { case at }
+        public func encode(to encoder: any Encoder) throws {
+            try entry.encode(to: encoder)
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(entry.time, forKey: .at)
+        }
     }
     public var status: ItemStatus
     public var source: String
@@ -64,4 +82,13 @@ public struct ItemDetail: Sendable, Encodable {
     public var probe: ProbeReport?
     public var document: ItemDocument?
     public var files: [File]
+    /// In the order of its times.
+    public var history: [Step]
+    /// Steps between the first and the newest ones that are not kept.
+    public var leftOut: Int
+
+    enum CodingKeys: String, CodingKey {
+        case status, source, attempts, probe, document, files, history
+        case leftOut = "left_out"
+    }
 }

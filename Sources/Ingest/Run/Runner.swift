@@ -34,7 +34,11 @@ struct Runner: Sendable {
                 if failure == nil, Task.isCancelled { failure = Failure(.cancelled, "Stopped.") }
                 if failure != nil { break }
                 if isDone(queue.unfinished) { break }
-                queue.heard(feed.take(isWanted: queue.awaitsBackend), now: clock.seconds)
+                let news = feed.take(isWanted: queue.awaitsBackend)
+                for id in queue.unfinished.map(\.id) where news.items.contains(id) {
+                    pipeline.catalog.notes.note(id, HistoryEntry(.event))
+                }
+                queue.heard(news, now: clock.seconds)
                 for id in queue.takeDue(now: clock.seconds) {
                     let polls = queue.pollCount(id)
                     let work = Task { await pipeline.advance(id, pollCount: polls) }

@@ -8,10 +8,12 @@ actor Weather {
     private let patience: Double?
     private let policy: RetryPolicy
     private let random: BoxRandom
+    /// The token as it is now; nil where it stays the same for the whole run.
+    private let renewedToken: (@Sendable () -> String?)?
     private let isBackendWell: @Sendable () async -> Bool
     private let say: @Sendable (String?) async -> Void
 
-    /// Where an operation goes. The two are reached and fail apart from each other.
+    /// Where an operation goes: to the backend with the token, or to the store by a signed URL. The two are reached and fail apart from each other.
     enum Way: Sendable { case backend, store }
 
     private var successCounts: [Way: Int] = [:]
@@ -27,24 +29,30 @@ actor Weather {
     /// Seconds for which a backend may be away before that is worth a word: one process hands over to the next in less.
     static let blink = 1.5
 
+    /// Seconds between two looks at a token that was refused, whether it is another one by now.
+    static let tokenInterval = 1.0
+
     /// Seconds that a server may ask to wait at most.
     static let retryAfterMax = 60.0
 
     init(
         clock: BoxClock, patience: Double?, policy: RetryPolicy, random: BoxRandom,
+        renewedToken: (@Sendable () -> String?)? = nil,
         isBackendWell: @escaping @Sendable () async -> Bool, say: @escaping @Sendable (String?) async -> Void
     ) {
         self.clock = clock
         self.patience = patience
         self.policy = policy
         self.random = random
+        self.renewedToken = renewedToken
         self.isBackendWell = isBackendWell
         self.say = say
     }
 
     func succeeded(_ way: Way = .backend) async {
         successCounts[way, default: 0] += 1
-        guard reason != nil else { return }
+        // What succeeds without the token says nothing about it.
+        guard let known = reason, way == .backend || known.code != .unauthorized else { return }
         reason = nil
         guard isSaid else { return }
         isSaid = false
@@ -60,6 +68,7 @@ actor Weather {
         var since: Double?
         while true {
             let attempted = clock.seconds
+            let token = renewedToken?()
             do throws(Failure) {
                 if let verdict = await verdict { throw verdict }
                 let value = try await operation()
@@ -76,7 +85,7 @@ actor Weather {
                 since = start
                 let isBlink = clock.seconds - min(start, attempted) < Self.blink
                 let delay = try await endured(error, faults: faults, since: start, isBlink: isBlink)
-                await clock.sleep(delay)
+                await rest(delay, after: error, token: token)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
         }
@@ -94,6 +103,16 @@ actor Weather {
 
     private func successCount(_ way: Way) -> Int { successCounts[way, default: 0] }
 
+    /// Waits, but not for longer than a token that was refused is the same.
+    private nonisolated func rest(_ seconds: Double, after failure: Failure, token: String?) async {
+        guard failure.code == .unauthorized, let renewedToken else { return await clock.sleep(seconds) }
+        var left = seconds
+        while left > 0, renewedToken() == token, !Task.isCancelled {
+            await clock.sleep(min(left, Self.tokenInterval))
+            left -= Self.tokenInterval
+        }
+    }
+
     /// - Returns: seconds to wait.
     private func endured(_ failure: Failure, faults: Int, since: Double, isBlink: Bool) async throws(Failure) -> Double
     {
@@ -105,7 +124,9 @@ actor Weather {
             isSaid = true
             await say(failure.message)
         }
-        let isForAPerson = failure.remedy != .retryLater && faults >= Self.personFaultMax
+        // Whoever renews the token may need a while: that is waited for as a backend that is away is.
+        let mayMend = failure.remedy == .retryLater || failure.code == .unauthorized && renewedToken != nil
+        let isForAPerson = !mayMend && faults >= Self.personFaultMax
         let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false
         if isForAPerson || isOverdue {
             verdict = failure

@@ -50,7 +50,7 @@ extension Staging {
         var file = file
         let name = file.name
         let before = try staged.facts()
-        file.sha256 = try Files.sha256(of: staged) { bytes throws(Failure) in
+        let hashes = try Files.hashes(of: staged) { bytes throws(Failure) in
             guard bytes <= before.size else {
                 throw Self.changed(name, detail: "\(target) grew over \(before.size) bytes")
             }
@@ -61,6 +61,8 @@ extension Staging {
             throw Self.changed(file.name, detail: "still written after it was moved to \(target)")
         }
         file.bytes = before.size
+        file.sha256 = hashes.sha256
+        file.xxh128 = hashes.xxh128
         file.ends = try FileEnds.sha256(of: staged, size: before.size)
         file.state = .staged
         if let source = file.source { file.isSourceRemoved = try Files.facts(source) == nil }
@@ -89,6 +91,7 @@ extension Staging {
         file.sourceModified = before.modified
         file.bytes = copied.bytes
         file.sha256 = copied.sha256
+        file.xxh128 = copied.hashes.xxh128
         file.state = .staged
         return file
     }

@@ -21,7 +21,10 @@ extension Catalog {
                     let item = try ItemRow(row)
                     let decision = SteeringPolicy.decide(
                         verb, state: item.state, intent: item.intent, hasStaged: try database.hasStaged(item.id))
-                    if decision == .go { try database.apply(verb, to: item) }
+                    if decision == .go {
+                        try database.apply(verb, to: item)
+                        try remember(item.id, HistoryEntry(.steered, words: verb.rawValue), in: database)
+                    }
                     if decision == .go || ids != nil { steered.append(Steered(item: item, decision: decision)) }
                 }
             }
@@ -34,18 +37,20 @@ extension Catalog {
     /// Why a cancellation is not through yet; for people.
     func cancelling(_ item: ItemRow, waiting: String) async throws(Failure) {
         try await database.write("catalog.cancelling") { database throws(Failure) -> Void in
-            try database.run(
+            let changed = try database.run(
                 "UPDATE item SET waiting = ?2 WHERE id = ?1 AND intent = 'cancelled' AND waiting IS NOT ?2",
                 [SQLValue(item.id), SQLValue(waiting)])
+            if changed > 0 { try remember(item.id, HistoryEntry(.waiting, words: waiting), in: database) }
         }
     }
 
     /// It must not be cancelled: it goes on as if nobody had asked.
     func cancelRefused(_ item: ItemRow, _ why: String) async throws(Failure) {
         try await database.write("catalog.cancelRefused") { database throws(Failure) -> Void in
-            try database.run(
+            let changed = try database.run(
                 "UPDATE item SET intent = 'run', waiting = ?2 WHERE id = ?1 AND intent = 'cancelled' AND state <> 'cancelled'",
                 [SQLValue(item.id), SQLValue(why)])
+            if changed > 0 { try remember(item.id, HistoryEntry(.goesOn, words: why), in: database) }
         }
     }
 
@@ -54,9 +59,11 @@ extension Catalog {
         try await database.write("catalog.leftToItsSource") { database throws(Failure) -> Void in
             try database.run(
                 """
-                UPDATE file SET state = 'wanted', bytes = NULL, sha256 = NULL, ends = NULL
+                UPDATE file SET state = 'wanted', bytes = NULL, sha256 = NULL, ends = NULL, xxh128 = NULL
                 WHERE item = ?1 AND role = ?2 AND name = ?3
                 """, [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+            try remember(
+                file.item, HistoryEntry(.released, file: file.label, words: "its source has it"), in: database)
         }
     }
 
@@ -77,9 +84,10 @@ extension Catalog {
             // Their source has them; that was looked at before the backend let go of them.
             try database.run(
                 """
-                UPDATE file SET state = 'wanted', bytes = NULL, sha256 = NULL, ends = NULL
+                UPDATE file SET state = 'wanted', bytes = NULL, sha256 = NULL, ends = NULL, xxh128 = NULL
                 WHERE item = ?1 AND state = 'released'
                 """, id)
+            try remember(item.id, HistoryEntry(.state, state: .cancelled, reason: reason), in: database)
         }
     }
 

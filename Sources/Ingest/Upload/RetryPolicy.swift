@@ -32,7 +32,7 @@ struct RetryPolicy: Sendable, Equatable {
             .everybody
         case .backendError, .internalError, .foreignAnswer, .redirected:
             othersSucceeded && faults >= lonelyFaultMax ? .item : .everybody
-        case .badRequest, .bodyTooLarge, .tooLarge: .final
+        case .badRequest, .forbidden, .bodyTooLarge, .tooLarge: .final
         default: .item
         }
     }

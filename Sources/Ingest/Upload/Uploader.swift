@@ -71,14 +71,14 @@ final class Uploader: Sendable {
             switch action {
             case .open(let parts): return try await open(parts, grid)
             case .reopen(let generation):
-                let session = try await weather.persist { () throws(Failure) in
+                let session = try await persist { () throws(Failure) in
                     try await client.reopen(upload.id, generation: generation)
                 }
                 return try await opened(session)
             case .list: return try await list(grid)
             case .sign(let parts, let generation):
                 let wanted = try await partRequests(parts, grid)
-                let urls = try await weather.persist { () throws(Failure) in
+                let urls = try await persist { () throws(Failure) in
                     try await client.partURLs(upload.id, PartURLsRequest(generation: generation, parts: wanted))
                 }
                 return .signed(generation: generation, numbered(urls.urls))
@@ -120,7 +120,7 @@ final class Uploader: Sendable {
 
     private func open(_ parts: [Int], _ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
         let request = Self.openRequest(item, file, upload, partSize: grid.partSize, try await partRequests(parts, grid))
-        let session = try await weather.persist { () throws(Failure) in try await client.open(request) }
+        let session = try await persist { () throws(Failure) in try await client.open(request) }
         return try await opened(session)
     }
 
@@ -144,7 +144,7 @@ final class Uploader: Sendable {
     }
 
     private func list(_ grid: PartGrid) async throws(Failure) -> UploadStateMachine.Event {
-        let listing = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
+        let listing = try await persist { () throws(Failure) in try await client.parts(upload.id) }
         if listing.state == .open {
             try await catalog.sessionOpened(upload.id, generation: listing.generation, partSize: grid.partSize)
             let parts = listing.parts.filter {
@@ -164,7 +164,7 @@ final class Uploader: Sendable {
         let key = TransferBoard.PartKey(upload: upload.id, number: part.number)
         let wasRefused = refused.withLock { $0.contains(part.number) }
         defer { board.sending(item, key, nil) }
-        let etag = try await weather.persist(.store) { () throws(Failure) in
+        let etag = try await persist(.store, part: part.number) { () throws(Failure) in
             try await self.client.put(
                 request, of: self.path, offset: part.offset, to: url, wasRefused: wasRefused
             ) { sent in
@@ -190,7 +190,7 @@ final class Uploader: Sendable {
             generation: generation, sizeBytes: bytes, sha256: sha256,
             parts: parts.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: $0.etag) })
         // A lost answer is no answer: the same request again, which the backend allows.
-        try await weather.persist { () throws(Failure) in try await client.complete(upload.id, request) }
+        try await persist { () throws(Failure) in try await client.complete(upload.id, request) }
         try await catalog.completed(upload.id, generation: generation)
         return .completed
     }

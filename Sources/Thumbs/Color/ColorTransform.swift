@@ -33,6 +33,35 @@ enum ColorTransform {
         return (try plain(raster, budget: budget), warnings)
     }
 
+    /// Whether the numbers can be taken for sRGB as they are, so that nothing has to be converted.
+    static func isSRGB(_ encoding: ColorEncoding, isGrey: Bool) -> Bool {
+        switch encoding {
+        case .plain: true
+        case .codePoints(let points): isGrey ? points.hdr == nil : points.isPlain
+        case .profile(let bytes):
+            // One that cannot be used gives a warning when it is tried.
+            Profile(icc: bytes, for: isGrey ? .grey : .rgb).map { isIdentity($0, isGrey: isGrey) } ?? false
+        case .gamma: false
+        }
+    }
+
+    /// Two of 255 steps cannot be seen, and rounding alone gives one.
+    private static let differenceMax = 2
+
+    /// Tried on a grid of colours, for no two programs write the same profile.
+    private static func isIdentity(_ source: Profile, isGrey: Bool) -> Bool {
+        let steps = stride(from: 0, through: 255, by: 51).map { UInt8($0) }
+        let greys = stride(from: 0, through: 255, by: 15).map { UInt8($0) }
+        let colors = steps.flatMap { r in steps.flatMap { g in steps.flatMap { b in [r, g, b] } } }
+        let input = isGrey ? greys : colors + greys.flatMap { [$0, $0, $0] }
+        let expected = isGrey ? greys.flatMap { [$0, $0, $0] } : input
+        guard let transform = transform(from: source, isGrey ? .grey : .rgb, depth: 8) else { return false }
+        defer { cmsDeleteTransform(transform) }
+        var output = [UInt8](repeating: 0, count: expected.count)
+        cmsDoTransform(transform, input, &output, UInt32(expected.count / 3))
+        return zip(output, expected).allSatisfy { abs(Int($0) - Int($1)) <= differenceMax }
+    }
+
     /// Without a profile: grey and RGB are sRGB already; Lab is defined; ink is taken as plain subtraction from white.
     private static func plain(_ raster: Raster, budget: MemoryBudget) throws(Failure) -> Raster {
         switch raster.layout {
@@ -68,16 +97,17 @@ enum ColorTransform {
     }
 
     /// - Returns: nil when Little CMS finds no way between the profiles.
+    private static func transform(from source: Profile, _ layout: Raster.Layout, depth: Int) -> cmsHTRANSFORM? {
+        guard let target = Profile.sRGB(), let kind = pixelFormat(layout, depth: depth) else { return nil }
+        let flags = UInt32(cmsFLAGS_BLACKPOINTCOMPENSATION) | UInt32(cmsFLAGS_NOCACHE)
+        return cmsCreateTransform(
+            source.pointer, kind, target.pointer, rgb8, UInt32(INTENT_RELATIVE_COLORIMETRIC), flags)
+    }
+
+    /// - Returns: nil when Little CMS finds no way between the profiles.
     private static func convert(_ raster: Raster, from source: Profile, budget: MemoryBudget) throws(Failure) -> Raster?
     {
-        guard let target = Profile.sRGB(), let kind = pixelFormat(raster.layout, depth: raster.depth) else {
-            return nil
-        }
-        let flags = UInt32(cmsFLAGS_BLACKPOINTCOMPENSATION) | UInt32(cmsFLAGS_NOCACHE)
-        guard
-            let transform = cmsCreateTransform(
-                source.pointer, kind, target.pointer, rgb8, UInt32(INTENT_RELATIVE_COLORIMETRIC), flags)
-        else { return nil }
+        guard let transform = transform(from: source, raster.layout, depth: raster.depth) else { return nil }
         defer { cmsDeleteTransform(transform) }
         let result = try Raster(size: raster.size, layout: .rgb, depth: 8, budget: budget)
         for y in 0..<raster.size.height {

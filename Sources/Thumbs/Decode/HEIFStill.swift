@@ -91,6 +91,59 @@ final class HEIFStill {
         return DecodedPicture(raster: raster, encoding: Self.encoding(encoding, of: image))
     }
 
+    /// Luma and chroma of an ordinary picture of 8 bits, scaled without a way through RGB; nil for all others.
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
+        guard depth == 8, heif_image_handle_has_alpha_channel(handle) == 0, codePoints?.hdr == nil else { return nil }
+        // The decoder's planes and those of libheif, some tiles, and ours.
+        try budget.admit(
+            sum(product(size.width + 64, size.height + 64, 5), 16 << 20, Planes.byteCount(target)))
+        var image: OpaquePointer?
+        let status = heif_decode_image(handle, &image, heif_colorspace_undefined, heif_chroma_undefined, nil)
+        guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
+        defer { heif_image_release(image) }
+        let channels: [heif_channel]
+        switch heif_image_get_colorspace(image) {
+        case heif_colorspace_YCbCr: channels = [heif_channel_Y, heif_channel_Cb, heif_channel_Cr]
+        case heif_colorspace_monochrome: channels = [heif_channel_Y]
+        default: return nil
+        }
+        guard let coding = Self.coding(image) else { return nil }
+        let part =
+            switch heif_image_get_chroma_format(image) {
+            case heif_chroma_420: (across: 2, down: 2)
+            case heif_chroma_422: (across: 2, down: 1)
+            default: (across: 1, down: 1)
+            }
+        var components: [Plane] = []
+        for (index, channel) in channels.enumerated() {
+            guard heif_image_get_bits_per_pixel_range(image, channel) == 8 else { return nil }
+            var stride: Int32 = 0
+            guard let samples = heif_image_get_plane_readonly(image, channel, &stride) else {
+                throw .corrupt("libheif gave no samples")
+            }
+            let source = Plane(
+                borrowing: samples, rowBytes: Int(stride),
+                PixelSize(
+                    width: Int(heif_image_get_width(image, channel)), height: Int(heif_image_get_height(image, channel))
+                ),
+                extent: index == 0
+                    ? nil : (Double(size.width) / Double(part.across), Double(size.height) / Double(part.down)))
+            let (shape, extent) = Planes.shape(index, of: target)
+            components.append(try PlaneScaler.scaledCopy(of: source, to: shape, extent: extent, budget: budget))
+        }
+        return DecodedPlanes(
+            planes: Planes(components: components), coding: coding, encoding: Self.encoding(encoding, of: image))
+    }
+
+    /// - Returns: nil for a matrix that is not one of luma and chroma.
+    private static func coding(_ image: OpaquePointer) -> YCbCrCoding? {
+        var found: UnsafeMutablePointer<heif_color_profile_nclx>?
+        guard heif_image_get_nclx_color_profile(image, &found).code == heif_error_Ok, let found else { return .jpeg }
+        defer { heif_nclx_color_profile_free(found) }
+        return YCbCrCoding(
+            matrix: Int(found.pointee.matrix_coefficients.rawValue), isFullRange: found.pointee.full_range_flag != 0)
+    }
+
     /// Where the container says nothing, the coded picture may.
     private static func encoding(_ known: ColorEncoding, of image: OpaquePointer) -> ColorEncoding {
         guard case .plain = known else { return known }

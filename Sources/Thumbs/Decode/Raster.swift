@@ -21,6 +21,7 @@ final class Raster {
             }
         }
         var hasAlpha: Bool { self == .greyAlpha || self == .rgba }
+        var withoutAlpha: Layout { self == .greyAlpha ? .grey : self == .rgba ? .rgb : self }
     }
 
     let size: PixelSize
@@ -53,11 +54,14 @@ final class Raster {
     func row(_ y: Int) -> UnsafeMutableRawPointer { pixels.baseAddress.unsafelyUnwrapped + y * rowBytes }
     func clear() { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
 
+    /// Another picture is about to be read into it, as it was made for.
+    func reuse(as layout: Layout) { self.layout = layout }
+
     /// Lays the picture on white, in place. White is the largest value in every layout that can have alpha.
     func flattenOnWhite() {
         guard layout.hasAlpha else { return }
         if depth == 8 { flatten(UInt8.self, UInt32.self) } else { flatten(UInt16.self, UInt64.self) }
-        layout = layout == .rgba ? .rgb : .grey
+        layout = layout.withoutAlpha
     }
 
     private func flatten<Sample: FixedWidthInteger & UnsignedInteger, Wide: FixedWidthInteger & UnsignedInteger>(

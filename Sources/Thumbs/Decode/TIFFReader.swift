@@ -41,38 +41,41 @@ final class TIFFReader {
 
     deinit { TIFFClose(tiff) }
 
-    func decode(_ rows: PlainRows, encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
-        let raster = try Raster(size: size, layout: rows.layout, depth: rows.depth, budget: budget)
-        raster.isPremultiplied = rows.isPremultiplied
+    /// Rows as they come, scaled, on white.
+    func decode(_ rows: PlainRows, _ target: PixelSize, encoding: ColorEncoding, budget: MemoryBudget) throws(Failure)
+        -> DecodedPicture
+    {
+        let row = try Raster(
+            size: PixelSize(width: size.width, height: 1), layout: rows.layout, depth: rows.depth, budget: budget)
+        let resampler = try Resampler(
+            source: size, target: target, layout: rows.layout.withoutAlpha, depth: rows.depth, budget: budget)
         let line = UnsafeMutableRawPointer.allocate(byteCount: Int(TIFFScanlineSize(tiff)) + 64, alignment: 16)
         defer { line.deallocate() }
         let sampleBytes = rows.depth / 8
         let (kept, step) = (rows.layout.channelCount * sampleBytes, rows.samples * sampleBytes)
+        let bytes = row.pixels.bindMemory(to: UInt8.self)
+        let rowBytes = row.rowBytes
         var damagedRows = 0
         for y in 0..<size.height {
-            let row = raster.row(y)
-            guard TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 else {
-                damagedRows += 1
-                memset(row, 0x80, raster.rowBytes)
-                continue
-            }
-            if kept == step {
-                row.copyMemory(from: line, byteCount: raster.rowBytes)
+            row.reuse(as: rows.layout)
+            row.isPremultiplied = rows.isPremultiplied
+            if TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 {
+                for x in 0..<(kept == step ? 1 : size.width) {
+                    (row.row(0) + x * kept).copyMemory(
+                        from: line + x * step, byteCount: kept == step ? rowBytes : kept)
+                }
+                if rows.hasSignedColors { for index in 0..<rowBytes where index % 3 != 0 { bytes[index] ^= 0x80 } }
+                if rows.isInverted { for index in 0..<rowBytes { bytes[index] = ~bytes[index] } }
             } else {
-                for x in 0..<size.width { (row + x * kept).copyMemory(from: line + x * step, byteCount: kept) }
+                damagedRows += 1
+                memset(row.row(0), 0x80, rowBytes)
             }
-            if rows.hasSignedColors {
-                let bytes = row.assumingMemoryBound(to: UInt8.self)
-                for index in 0..<raster.rowBytes where index % 3 != 0 { bytes[index] ^= 0x80 }
-            }
-            if rows.isInverted {
-                let bytes = row.assumingMemoryBound(to: UInt8.self)
-                for index in 0..<raster.rowBytes { bytes[index] = ~bytes[index] }
-            }
+            row.flattenOnWhite()
+            resampler.take(row.row(0))
         }
         guard damagedRows < size.height else { throw .corrupt("libtiff: no row can be read") }
         return DecodedPicture(
-            raster: raster, encoding: rows.layout == .lab ? .plain : encoding,
+            raster: resampler.result, encoding: rows.layout == .lab ? .plain : encoding,
             warnings: damagedRows > 0 ? [DecodedPicture.damaged] : [])
     }
 

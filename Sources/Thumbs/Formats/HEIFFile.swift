@@ -32,6 +32,7 @@ final class HEIFFile: PictureFile {
                 size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
                 codePoints: still.codePoints, metadata: still.metadata)
             header.containerTurn = structure.turn
+            header.hasGainMap = structure.hasGainMap
             header.pixelFormat = Self.pixelFormat(structure, depth: still.depth)
         }
         // libheif has turned the picture already.
@@ -53,6 +54,10 @@ final class HEIFFile: PictureFile {
             return DecodedPicture(raster: raster, encoding: header.encoding)
         }
         return try still.decode(budget: budget)
+    }
+
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
+        try still?.decodePlanes(target, budget: budget)
     }
 
     private static func codec(_ type: String?, _ format: MediaFormat) -> String {

@@ -76,6 +76,17 @@ struct HEIFStructure {
         return Orientation(quarterTurnsClockwise: quarters, isMirrored: isMirrored)
     }
 
+    /// ISO's derived item, or an auxiliary picture of Apple's kind.
+    var hasGainMap: Bool {
+        items.values.contains { item in
+            item.type == "tmap"
+                || item.properties.first("auxC").map {
+                    $0.body.starts(with: "urn:com:apple:photo:2020:aux:hdrgainmap", at: 4)
+                }
+                    ?? false
+        }
+    }
+
     /// True where a box or bytes of the picture lie behind the end of the file.
     var lacksBytes: Bool {
         guard !isCut, let primary else { return isCut }

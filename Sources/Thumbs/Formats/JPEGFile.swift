@@ -1,7 +1,7 @@
 import CTurboJPEG
 import Vocabulary
 
-/// JPEG by TurboJPEG, decoded at the smallest scale that is large enough.
+/// JPEG by libjpeg-turbo, decoded at the smallest scale that is large enough: luma and chroma as they are coded, ink and RGB through TurboJPEG.
 struct JPEGFile: PictureFile {
     let header: PictureHeader
     private let bytes: ByteView
@@ -23,7 +23,7 @@ struct JPEGFile: PictureFile {
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",
             pixelFormat: Self.pixelFormat(frame), encoding: structure.profile.map { .profile($0) } ?? .plain,
-            metadata: metadata)
+            hasGainMap: structure.hasGainMap, metadata: metadata)
         try header.admit(limits)
         guard structure.hasScan else {
             throw structure.hasEnd ? .corrupt("no picture data") : .truncated("no picture data")
@@ -47,28 +47,11 @@ struct JPEGFile: PictureFile {
             sum(Raster.byteCount(plan.decoded, layout: layout, depth: 8), coefficientBytes, workBytes))
         let raster = try Raster(size: plan.decoded, layout: layout, depth: 8, budget: budget)
         raster.clear()
-
-        // Without its end mark a picture may still be whole: with one put behind it, TurboJPEG misses only what is really missing.
-        let source = hasEnd ? bytes : ByteView(bytes.array + [0xFF, 0xD9])
-        guard let decoder = tjInitDecompress() else { throw Failure(.internalError, "TurboJPEG could not be started.") }
-        defer { tjDestroy(decoder) }
-        let status = tjDecompress2(
-            decoder, source.bytes.bindMemory(to: UInt8.self).baseAddress, UInt(source.count),
-            raster.pixels.bindMemory(to: UInt8.self).baseAddress, Int32(plan.decoded.width), 0,
-            Int32(plan.decoded.height),
-            Int32(format.rawValue), TJFLAG_LIMITSCANS)
-        var warnings: [MediaWarning] = []
-        if status != 0 {
-            let words = String(cString: tjGetErrorStr2(decoder))
-            // What is only a warning leaves a picture with damaged parts.
-            guard tjGetErrorCode(decoder) == Int32(TJERR_WARNING.rawValue) else { throw .corrupt(words) }
-            if !hasEnd { throw .truncated(words) }
-            if Self.isDamage(words) { warnings.append(DecodedPicture.damaged) }
-        }
-        if !hasEnd {
-            // A progressive picture would not tell that its last passes are missing.
-            if frame.isProgressive { throw .truncated("no end marker") }
-            warnings.append(MediaWarning("end-marker-missing", "The picture is whole, but its end mark is missing."))
+        let warnings = try read { decoder, source in
+            tjDecompress2(
+                decoder, source.bytes.bindMemory(to: UInt8.self).baseAddress, UInt(source.count),
+                raster.pixels.bindMemory(to: UInt8.self).baseAddress, Int32(plan.decoded.width), 0,
+                Int32(plan.decoded.height), Int32(format.rawValue), TJFLAG_LIMITSCANS)
         }
         if layout == .cmyk {
             // Adobe's programs store ink upside down, and so does everybody who writes such files.
@@ -77,9 +60,91 @@ struct JPEGFile: PictureFile {
         return DecodedPicture(raster: raster, encoding: header.encoding, warnings: warnings)
     }
 
-    /// TurboJPEG also warns of oddities that cost no pixel.
-    private static func isDamage(_ words: String) -> Bool {
-        words.contains("Corrupt JPEG data") || words.contains("Premature end")
+    /// Luma and chroma as they are coded, scaled while they come.
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
+        let reader = try JPEGReader(bytes)
+        guard reader.isPlanar, reader.size == frame.size else { return nil }
+        try budget.admit(sum(reader.coefficientBytes, workBytes, Planes.byteCount(target)))
+        let plan = JPEGScalePlan(stored: frame.size, longSide: target.longSide)
+        var scalers: [PlaneScaler] = []
+        for (index, component) in try reader.start(plan.denominator).enumerated() {
+            let (size, extent) = Planes.shape(index, of: target)
+            scalers.append(
+                try PlaneScaler(
+                    PlaneScaler.Source(component), to: size, extent: extent, sharing: index == 2 ? scalers[1] : nil,
+                    budget: budget))
+        }
+        try run(reader, scalers)
+        return DecodedPlanes(
+            planes: Planes(components: scalers.map(\.result)), encoding: header.encoding, warnings: try warnings(reader)
+        )
+    }
+
+    func tryPixels(budget: MemoryBudget) throws(Failure) -> [MediaWarning] {
+        // One pixel of each block is enough to come through all data.
+        let thumbnail = frame.size.fitting(longSide: max(1, frame.size.longSide / 16))
+        if let planes = try decodePlanes(thumbnail, budget: budget) { return planes.warnings }
+        return try decode(longSide: 1, budget: budget).warnings
+    }
+
+    private func run(_ reader: JPEGReader, _ scalers: [PlaneScaler]) throws(Failure) {
+        while true {
+            var next = scalers.map(\.next)
+            let isMore = try withPointers(&next) { rows throws(Failure) in try reader.read(&rows) }
+            if !isMore { return }
+            for scaler in scalers { scaler.advance() }
+        }
+    }
+
+    /// The rows of all components as libjpeg takes them.
+    private func withPointers(
+        _ rows: inout [[UnsafeMutablePointer<UInt8>?]],
+        _ body: (inout [UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?]) throws(Failure) -> Bool
+    ) throws(Failure) -> Bool {
+        let store = UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>.allocate(
+            capacity: rows.reduce(0) { $0 + $1.count })
+        defer { store.deallocate() }
+        var place = store
+        var pointers: [UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?] = []
+        for component in rows {
+            pointers.append(place)
+            for row in component {
+                place.initialize(to: row)
+                place += 1
+            }
+        }
+        return try body(&pointers)
+    }
+
+    private func warnings(_ reader: JPEGReader) throws(Failure) -> [MediaWarning] {
+        try warnings(of: reader.isDamaged ? reader.words : nil)
+    }
+
+    /// - Parameter damage: what a decoder said of data that it could not read.
+    private func warnings(of damage: String?) throws(Failure) -> [MediaWarning] {
+        if let damage {
+            if !hasEnd { throw .truncated(damage) }
+            return [DecodedPicture.damaged]
+        }
+        guard !hasEnd else { return [] }
+        // A progressive picture would not tell that its last passes are missing.
+        if frame.isProgressive { throw .truncated("no end marker") }
+        return [MediaWarning("end-marker-missing", "The picture is whole, but its end mark is missing.")]
+    }
+
+    /// - Parameter decode: gives TurboJPEG's status.
+    /// - Returns: what is to be told of damage that the picture survived.
+    private func read(_ decode: (tjhandle, ByteView) -> Int32) throws(Failure) -> [MediaWarning] {
+        // Without its end mark a picture may still be whole: with one put behind it, TurboJPEG misses only what is really missing.
+        let source = hasEnd ? bytes : ByteView(bytes.array + [0xFF, 0xD9])
+        let decoder = try TurboJPEG.decompressor()
+        guard decode(decoder.pointer, source) != 0 else { return try warnings(of: nil) }
+        // What is only a warning leaves a picture with damaged parts.
+        guard decoder.wasOnlyWarning else { throw .corrupt(decoder.words) }
+        // TurboJPEG also warns of oddities that cost no pixel.
+        let words = decoder.words
+        let isDamage = words.contains("Corrupt JPEG data") || words.contains("Premature end")
+        return try warnings(of: isDamage ? words : nil)
     }
 
     /// A progressive picture is held whole, two bytes a coefficient, before a pixel appears.
@@ -110,5 +175,14 @@ struct JPEGFile: PictureFile {
             }
         default: return nil
         }
+    }
+}
+
+extension PlaneScaler.Source {
+    init(_ component: JPEGReader.Component) {
+        self.init(
+            size: PixelSize(width: Int(component.width), height: Int(component.height)),
+            extent: (component.extent_width, component.extent_height), rowSamples: Int(component.row_samples),
+            rowsAtATime: Int(component.rows_at_a_time))
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The marker segments of a JPEG stream (ITU-T T.81, annex B), read without decoding. Pure; every length is checked.
 struct JPEGStructure {
     struct Frame: Equatable {
@@ -23,6 +25,8 @@ struct JPEGStructure {
     private(set) var hasEnd = false
     private(set) var exif: ByteView?
     private(set) var xmp: ByteView?
+    /// Google's, Apple's or ISO's mark of a second picture that brightens the first (ISO 21496-1).
+    private(set) var hasGainMap = false
     private(set) var isAdobe = false
     private(set) var adobeTransform: UInt8?
     private var profileParts: [Int: ByteView] = [:]
@@ -84,6 +88,7 @@ struct JPEGStructure {
                 exif = body.suffix(from: 6)
             } else if body.starts(with: "http://ns.adobe.com/xap/1.0/\0"), xmp == nil {
                 xmp = body.suffix(from: 29)
+                hasGainMap = hasGainMap || XMP.namesGainMap(body)
             }
         case 0xE2 where !hasScan && body.starts(with: "ICC_PROFILE\0"):
             guard let index = body.byte(at: 12), let count = body.byte(at: 13), index > 0, index <= count else {
@@ -91,6 +96,7 @@ struct JPEGStructure {
             }
             profilePartCount = Int(count)
             profileParts[Int(index)] = body.suffix(from: 14)
+        case 0xE2 where !hasScan && body.starts(with: "urn:iso:std:iso:ts:21496:-1"): hasGainMap = true
         case 0xEE where body.starts(with: "Adobe"):
             isAdobe = true
             adobeTransform = body.byte(at: 11)
@@ -104,7 +110,11 @@ struct JPEGStructure {
         var position = offset
         while position + 1 < all.count {
             if all[position] != 0xFF {
-                position += 1
+                // Almost all of a file is passed here.
+                guard let start = all.baseAddress,
+                    let found = memchr(start + position, 0xFF, all.count - position)
+                else { return nil }
+                position = UnsafeRawPointer(found) - start
                 continue
             }
             let code = all[position + 1]

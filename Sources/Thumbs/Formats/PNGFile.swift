@@ -27,29 +27,30 @@ struct PNGFile: PictureFile {
         guard structure.hasPixels else { throw .corrupt("no IDAT chunk") }
     }
 
+    /// The whole picture, for one that comes in several passes.
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
-        guard
-            let reader = rushes_png_open(
-                bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, UInt32(Int32.max), Self.chunkBytesMax)
-        else { throw Failure(.overBudget, "There is not enough memory for this picture.") }
-        defer { rushes_png_close(reader) }
-        guard rushes_png_read_header(reader) != 0 else { throw Self.failure(reader) }
-        let size = PixelSize(width: Int(rushes_png_width(reader)), height: Int(rushes_png_height(reader)))
-        guard size == header.size, let layout = Raster.Layout(rawValue: Int(rushes_png_channels(reader))) else {
-            throw .corrupt("two sizes")
+        let reader = try PNGReader(bytes, size: header.size)
+        let raster = try Raster(size: header.size, layout: reader.layout, depth: reader.depth, budget: budget)
+        try reader.readAll(into: raster)
+        return DecodedPicture(raster: raster, encoding: encoding(reader.pointer))
+    }
+
+    func decodeRows(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPicture? {
+        let reader = try PNGReader(bytes, size: header.size)
+        guard reader.passes == 1 else { return nil }
+        let line = try Raster(
+            size: PixelSize(width: header.size.width, height: 1), layout: reader.layout, depth: reader.depth,
+            budget: budget)
+        let resampler = try Resampler(
+            source: header.size, target: target, layout: reader.layout.withoutAlpha, depth: reader.depth, budget: budget
+        )
+        for _ in 0..<header.size.height {
+            line.reuse(as: reader.layout)
+            try reader.read(into: line)
+            line.flattenOnWhite()
+            resampler.take(line.row(0))
         }
-        let depth = Int(rushes_png_depth(reader))
-        let raster = try Raster(size: size, layout: layout, depth: depth == 16 ? 16 : 8, budget: budget)
-        guard rushes_png_row_bytes(reader) == raster.rowBytes else { throw .corrupt("row length") }
-        raster.clear()
-        var rows: [UnsafeMutablePointer<UInt8>?] = (0..<size.height).map {
-            raster.row($0).assumingMemoryBound(to: UInt8.self)
-        }
-        // An interlaced picture is read in several passes over all rows.
-        for _ in 0..<Int(rushes_png_passes(reader)) {
-            guard rushes_png_read_rows(reader, &rows, UInt32(rows.count)) != 0 else { throw Self.failure(reader) }
-        }
-        return DecodedPicture(raster: raster, encoding: encoding(reader))
+        return DecodedPicture(raster: resampler.result, encoding: encoding(reader.pointer))
     }
 
     /// The order of precedence of the standard: cICP, iCCP, sRGB, gAMA with cHRM.
@@ -66,11 +67,59 @@ struct PNGFile: PictureFile {
         let hasChromaticities = rushes_png_chromaticities(reader, &xy) != 0 && xy.allSatisfy { $0 > 0 && $0 < 1 }
         return .gamma(exponent: exponent, chromaticities: hasChromaticities ? xy : nil)
     }
+}
 
-    private static func failure(_ reader: UnsafeMutablePointer<rushes_png>) -> Failure {
-        let words = withUnsafePointer(to: &reader.pointee.message) { tuple in
+/// One pass of libpng over a picture.
+private final class PNGReader {
+    let pointer: UnsafeMutablePointer<rushes_png>
+    let layout: Raster.Layout
+    let depth: Int
+    private let height: Int
+
+    init(_ bytes: ByteView, size: PixelSize) throws(Failure) {
+        guard
+            let reader = rushes_png_open(
+                bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, UInt32(Int32.max),
+                PNGFile.chunkBytesMax)
+        else { throw Failure(.overBudget, "There is not enough memory for this picture.") }
+        pointer = reader
+        height = size.height
+        let isRead = rushes_png_read_header(reader) != 0
+        layout = isRead ? Raster.Layout(rawValue: Int(rushes_png_channels(reader))) ?? .rgb : .rgb
+        depth = isRead && rushes_png_depth(reader) == 16 ? 16 : 8
+        guard isRead else { throw failure }
+        guard size == PixelSize(width: Int(rushes_png_width(reader)), height: Int(rushes_png_height(reader))) else {
+            throw .corrupt("two sizes")
+        }
+        guard rushes_png_row_bytes(reader) == size.width * layout.channelCount * (depth / 8) else {
+            throw .corrupt("row length")
+        }
+    }
+    deinit { rushes_png_close(pointer) }
+
+    var passes: Int { Int(rushes_png_passes(pointer)) }
+
+    /// The next row.
+    func read(into line: Raster) throws(Failure) {
+        var row: UnsafeMutablePointer<UInt8>? = line.row(0).assumingMemoryBound(to: UInt8.self)
+        guard rushes_png_read_rows(pointer, &row, 1) != 0 else { throw failure }
+    }
+
+    /// An interlaced picture is read in several passes over all rows.
+    func readAll(into raster: Raster) throws(Failure) {
+        raster.clear()
+        var rows: [UnsafeMutablePointer<UInt8>?] = (0..<height).map {
+            raster.row($0).assumingMemoryBound(to: UInt8.self)
+        }
+        for _ in 0..<passes {
+            guard rushes_png_read_rows(pointer, &rows, UInt32(rows.count)) != 0 else { throw failure }
+        }
+    }
+
+    private var failure: Failure {
+        let words = withUnsafePointer(to: &pointer.pointee.message) { tuple in
             tuple.withMemoryRebound(to: CChar.self, capacity: 160) { String(cString: $0) }
         }
-        return reader.pointee.wanted_past_end != 0 ? .truncated(words) : .corrupt(words)
+        return pointer.pointee.wanted_past_end != 0 ? .truncated(words) : .corrupt(words)
     }
 }

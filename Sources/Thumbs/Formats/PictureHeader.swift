@@ -15,6 +15,8 @@ struct PictureHeader {
     var encoding: ColorEncoding = .plain
     /// Written down beside a profile, or instead of one.
     var codePoints: CodePoints?
+    /// A second picture says where the first is to be brighter on a screen that can.
+    var hasGainMap = false
     var metadata = PhotoMetadata()
     /// More than one makes it an animation.
     var frames: Int = 1
@@ -53,6 +55,32 @@ protocol PictureFile {
     var header: PictureHeader { get }
     /// The stored picture (not turned), at least `longSide` long where it has so much.
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture
+    /// The stored picture in exactly this size, without a way through RGB; nil for a picture that is not coded so.
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes?
+    /// The stored picture in exactly this size, on white, from rows as they are decoded; nil for one that does not come in rows.
+    func decodeRows(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPicture?
+    /// Reads all of the picture at the least cost, to find what is damaged.
+    func tryPixels(budget: MemoryBudget) throws(Failure) -> [MediaWarning]
+}
+
+extension PictureFile {
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? { nil }
+    func decodeRows(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPicture? { nil }
+    func tryPixels(budget: MemoryBudget) throws(Failure) -> [MediaWarning] {
+        let least = PixelSize(width: 1, height: 1)
+        if let planes = try decodePlanes(least, budget: budget) { return planes.warnings }
+        if let picture = try decodeRows(least, budget: budget) { return picture.warnings }
+        return try decode(longSide: 1, budget: budget).warnings
+    }
+}
+
+struct DecodedPlanes {
+    /// In 4:2:0.
+    var planes: Planes
+    var coding = YCbCrCoding.jpeg
+    /// What their RGB means.
+    var encoding: ColorEncoding
+    var warnings: [MediaWarning] = []
 }
 
 struct DecodedPicture {

@@ -60,6 +60,15 @@ final class RAWFile: PictureFile {
 
     private static func isAlike(_ a: Int, _ b: Int) -> Bool { abs(Double(a - b)) <= sideTolerance * Double(max(a, b)) }
 
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
+        let wanted = min(target.longSide, header.size.longSide)
+        for preview in previews.filter({ hasSameShape($0.header.size) }).reversed()
+        where preview.header.size.longSide >= wanted {
+            if let planes = try? preview.decodePlanes(target, budget: budget) { return planes }
+        }
+        return nil
+    }
+
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         // The smallest preview that is large enough and shows the whole picture.
         let wanted = min(longSide, header.size.longSide)

@@ -35,11 +35,20 @@ final class TIFFFile: PictureFile {
     }
 
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        try budget.admit(sum(budgetForPage, budgetForPage))
+        return try reader().decodeRGBA(encoding: header.encoding, budget: budget)
+    }
+
+    func decodeRows(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPicture? {
+        let reader = try reader()
+        guard let rows = reader.plainRows else { return nil }
+        return try reader.decode(rows, target, encoding: header.encoding, budget: budget)
+    }
+
+    private func reader() throws(Failure) -> TIFFReader {
         let reader = try TIFFReader(bytes, page: page)
         guard reader.size == header.size else { throw .corrupt("two sizes") }
-        if let rows = reader.plainRows { return try reader.decode(rows, encoding: header.encoding, budget: budget) }
-        try budget.admit(sum(budgetForPage, budgetForPage))
-        return try reader.decodeRGBA(encoding: header.encoding, budget: budget)
+        return reader
     }
 
     private static func pixelFormat(_ tags: TIFFStructure, _ directory: TIFFStructure.Directory) -> String? {

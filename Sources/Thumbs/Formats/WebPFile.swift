@@ -7,6 +7,7 @@ struct WebPFile: PictureFile {
     private let bytes: ByteView
     private let isAnimated: Bool
     private let hasAlpha: Bool
+    private let isLossless: Bool
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         guard let structure = WebPStructure(bytes) else { throw .truncated("no RIFF header") }
@@ -19,6 +20,7 @@ struct WebPFile: PictureFile {
         }
         isAnimated = structure.isAnimated
         hasAlpha = features.has_alpha != 0 || structure.hasAlpha
+        isLossless = structure.isLossless
         var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
         if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
         header = PictureHeader(
@@ -40,6 +42,29 @@ struct WebPFile: PictureFile {
             size: header.size, layout: hasAlpha || isAnimated ? .rgba : .rgb, depth: 8, budget: budget)
         if isAnimated { try decodeFirstFrame(into: raster) } else { try decodeStill(into: raster) }
         return DecodedPicture(raster: raster, encoding: header.encoding)
+    }
+
+    /// Luma and chroma as they are coded: all that is not lossless and has no alpha.
+    func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
+        guard !isAnimated, !hasAlpha, !isLossless else { return nil }
+        // The planes, libwebp's rows, and ours.
+        try budget.admit(sum(product(header.size.width + 64, header.size.height + 64, 2), Planes.byteCount(target)))
+        let input = bytes.bytes.bindMemory(to: UInt8.self).baseAddress
+        let chroma = Planes.chromaSize(header.size)
+        var components: [Plane] = []
+        for index in 0..<3 {
+            let (_, extent) = Planes.shape(index, of: header.size)
+            components.append(try Plane(index == 0 ? header.size : chroma, extent: extent, budget: budget))
+        }
+        let (y, u, v) = (components[0], components[1], components[2])
+        let result = WebPDecodeYUVInto(
+            input, bytes.count, y.samples, y.rowBytes * y.size.height, Int32(y.rowBytes), u.samples,
+            u.rowBytes * u.size.height, Int32(u.rowBytes), v.samples, v.rowBytes * v.size.height, Int32(v.rowBytes))
+        guard result != nil else { throw .corrupt("libwebp") }
+        let planes = try Planes(components: components).scaled(to: target, budget: budget)
+        // RFC 6386, section 9.2: BT.601 in its limited range.
+        return DecodedPlanes(
+            planes: planes, coding: YCbCrCoding(matrix: 6, isFullRange: false) ?? .jpeg, encoding: header.encoding)
     }
 
     private func decodeStill(into raster: Raster) throws(Failure) {

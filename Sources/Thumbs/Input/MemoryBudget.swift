@@ -6,6 +6,8 @@ struct MemoryBudget: Sendable {
     var limit: Int
 
     init(_ limits: MediaLimits) { limit = limits.memoryBytes }
+    /// The file is mapped: what of it is read is in memory too.
+    init(_ limits: MediaLimits, input: PictureInput) { limit = max(0, limits.memoryBytes - input.bytes.count) }
     init(bytes: Int) { limit = bytes }
 
     /// - Parameter bytes: everything that is alive at the same time; nil when the count overflowed.

@@ -40,7 +40,19 @@ enum EXIF {
             taken: taken(structure, main: main, photo: photo, place: place),
             position: place.flatMap { position(structure, $0) },
             camera: PhotoMetadata.camera(
-                make: structure.text(main.entry(0x010F)), model: structure.text(main.entry(0x0110))))
+                make: structure.text(main.entry(0x010F)), model: structure.text(main.entry(0x0110))),
+            contentIdentifier: photo?.entry(0x927C).flatMap { contentIdentifier($0.value) })
+    }
+
+    /// Of Apple's maker note: a header of 14 bytes, of which the last two say the byte order, then a directory whose offsets count from the
+    /// note's start (exiftool.org/TagNames/Apple.html, tag 0x0011).
+    private static func contentIdentifier(_ note: ByteView) -> String? {
+        guard note.starts(with: "Apple iOS\0"), note.starts(with: "MM", at: 12) || note.starts(with: "II", at: 12)
+        else {
+            return nil
+        }
+        let structure = TIFFStructure(directoriesIn: note, isBigEndian: note.starts(with: "MM", at: 12))
+        return structure.text(structure.directory(at: 14)?.entry(0x0011))
     }
 
     /// The shutter's time, else that of digitizing, else the satellites', else the file's own.

@@ -5,6 +5,8 @@ struct PhotoMetadata: Sendable, Equatable {
     /// Latitude, longitude in degrees.
     var position: GeoPosition?
     var camera: String?
+    /// What a Live Photo's still and film have in common.
+    var contentIdentifier: String?
 
     /// What this block does not know is taken from another.
     func completed(by other: PhotoMetadata) -> PhotoMetadata {
@@ -13,6 +15,7 @@ struct PhotoMetadata: Sendable, Equatable {
         result.taken = taken ?? other.taken
         result.position = position ?? other.position
         result.camera = camera ?? other.camera
+        result.contentIdentifier = contentIdentifier ?? other.contentIdentifier
         return result
     }
 

@@ -25,6 +25,13 @@ struct TIFFStructure {
     let isBig: Bool
     let firstDirectory: Int
 
+    /// Directories without a header before them.
+    init(directoriesIn bytes: ByteView, isBigEndian: Bool) {
+        self.bytes = bytes
+        self.isBigEndian = isBigEndian
+        (isBig, firstDirectory) = (false, 0)
+    }
+
     /// - Returns: nil when the bytes do not start with a TIFF header.
     init?(_ bytes: ByteView) {
         self.bytes = bytes

@@ -19,6 +19,14 @@ enum XMP {
         return result
     }
 
+    /// Google's and Apple's properties of a picture with a gain map.
+    static func namesGainMap(_ packet: ByteView) -> Bool {
+        let text = Array(packet.clamped(at: 0, count: byteCountMax).bytes)
+        return ["hdrgm:Version", "HDRGainMap:HDRGainMapVersion", "Item:Semantic=\"GainMap\""].contains {
+            firstIndex(of: Array($0.utf8), in: text) != nil
+        }
+    }
+
     /// Bytes of one value that are believed.
     private static let valueLengthMax = 128
 

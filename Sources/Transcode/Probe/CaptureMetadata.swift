@@ -52,6 +52,8 @@ struct CaptureMetadata: Equatable {
             switch character {
             case "+", "-": numbers.append(String(character))
             case "0"..."9", ".": if !numbers.isEmpty { numbers[numbers.count - 1].append(character) }
+            // Some phones write the number as their language does.
+            case "," where numbers.last.map { !$0.contains(".") } ?? false: numbers[numbers.count - 1].append(".")
             default: if numbers.count >= 2 { return coordinates(numbers) }
             }
         }

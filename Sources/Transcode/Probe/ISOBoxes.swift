@@ -41,6 +41,11 @@ struct ISOBoxes: Equatable {
                 outline.isCut = true
                 break
             }
+            // Where the index should come, a copy that broke off has zeros up to the full length.
+            if outline.first("mdat") != nil, !outline.hasIndex, header.allSatisfy({ $0 == 0 }) {
+                outline.isCut = true
+                break
+            }
             let type = Array(header[4..<8])
             var size = Int64(header.bigEndian(0, bytes: 4))
             guard isType(type) else {

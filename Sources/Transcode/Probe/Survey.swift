@@ -133,6 +133,8 @@ struct Survey {
             let codec = survey.tracks.allAudio.first.map { $0.codec ?? $0.tag }
             return .surveyed(survey.with(OpenVerdict.noDecoder(codec)))
         }
+        var survey = survey
+        if let duration = try TrackSurvey.soundDuration(demuxer, track) { survey.duration = duration }
         if isCut || TrackSurvey.missingFromEnd(demuxer, stream: track.index, size: size) > 0 {
             return .surveyed(survey.with(OpenVerdict.truncated))
         }

@@ -95,13 +95,52 @@ struct TrackSurvey {
         let span = Span(
             timing, frames: survey.frames + (isByField ? 0 : undecodable), video: video,
             length: index == nil ? nil : video.duration)
-        survey.duration = index == nil ? span.duration(with: sound, audio: audio) : demuxer.duration ?? span.length
+        survey.duration =
+            index == nil
+            ? span.duration(with: sound, audio: audio)
+            : plausible(demuxer.duration, tracks: Self.shown(span, audio))
         survey.soundStart = audio.flatMap { audio in (sound.first ?? audio.start).map(audio.timeBase.seconds) }
         survey.picture = beginning.facts(
             video, frames: survey.frames, span: span, isVariable: !isByField && isVariable,
             keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase),
             hasEdits: index?.hasEdits ?? false)
+        survey.picture?.hasClockJumps = demuxer.hasJumped
         return survey
+    }
+
+    /// The movie header counts other tracks too, and what stands still before the first picture. One that is far from all of that was
+    /// never filled in.
+    /// - Parameters:
+    ///   - declared: seconds.
+    ///   - tracks: seconds from the beginning of the first to the end of the last.
+    static func plausible(_ declared: Double?, tracks: Double) -> Double {
+        let share = 0.1, slack = 1.0
+        guard let declared, abs(declared - tracks) <= tracks * share + slack else { return tracks }
+        return declared
+    }
+
+    private static func shown(_ span: Span, _ audio: StreamDescription?) -> Double {
+        guard let audio, let end = audio.end else { return span.length }
+        return max(span.end, end) - min(span.start, audio.timeBase.seconds(audio.start ?? 0))
+    }
+
+    /// Of sound alone, counted where the header may be wrong: a fragmented, live or cut recording.
+    /// - Returns: seconds; nil where the container's word stands.
+    static func soundDuration(_ demuxer: borrowing Demuxer, _ audio: StreamDescription) throws(Failure) -> Double? {
+        let isMovie = demuxer.formatName.hasPrefix("mov,")
+        if isMovie, audio.frameCount > 0, let end = audio.end {
+            return plausible(demuxer.duration, tracks: end - audio.timeBase.seconds(audio.start ?? 0))
+        }
+        guard isMovie || demuxer.formatName.hasPrefix("matroska") else { return nil }
+        demuxer.keepOnly([audio.index])
+        var timing = TimingSurvey()
+        let packet = try Packet.allocate()
+        while try demuxer.readWhatCanBeRead(into: packet) {
+            if packet.stream == audio.index, let time = packet.pts { timing.add(time, duration: packet.duration) }
+            packet.unreference()
+        }
+        guard let first = timing.first, let end = timing.end else { return nil }
+        return audio.timeBase.seconds(end - first)
     }
 
     /// Whether less was found than the container's header promises.

@@ -40,6 +40,8 @@ struct VideoFacts: Equatable {
     var keyframeIntervalMax: Double?
     /// The edit list does more than take away the coding delay.
     var hasEdits: Bool
+    /// The container's clock jumps, so that no place can be found by its time.
+    var hasClockJumps = false
 
     /// Pixels more oblong than these come from damaged headers.
     private static let aspects = 0.1...10.0

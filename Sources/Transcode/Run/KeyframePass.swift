@@ -57,7 +57,8 @@ final class KeyframePass {
     private func ways(_ board: StoryboardPlan) -> [Way] {
         let gap = video.keyframeIntervalMax ?? 0
         let isSparse = gap > board.interval * Self.sparseTiles && video.end - video.start <= Self.wholeMax
-        return isSparse ? [.everything] : [.jumps, .keyframesInPassing, .everything]
+        if isSparse { return [.everything] }
+        return video.hasClockJumps ? [.keyframesInPassing, .everything] : [.jumps, .keyframesInPassing, .everything]
     }
 
     private func posterAlone() throws(Failure) -> String? {

@@ -1,3 +1,4 @@
+import Ingest
 import Vocabulary
 
 /// A verb's arguments, parsed and checked against its table.
@@ -76,16 +77,7 @@ struct Arguments: Sendable, Equatable {
     /// The value as bytes: a whole number, with K, M or G for powers of 1024.
     func bytes(_ option: Verb.Option, in range: ClosedRange<Int>) throws(Failure) -> Int? {
         guard let text = self[option] else { return nil }
-        let shift: Int? =
-            switch text.last {
-            case "K", "k": 10
-            case "M", "m": 20
-            case "G", "g": 30
-            default: nil
-            }
-        let digits = shift == nil ? text[...] : text.dropLast()
-        let (product, isOver) = (Int(digits) ?? -1).multipliedReportingOverflow(by: 1 << (shift ?? 0))
-        guard !isOver, range.contains(product) else {
+        guard let product = ByteCount.parse(text), range.contains(product) else {
             throw Failure(
                 .usage,
                 "\(option.name) takes bytes with K, M or G, from \(range.lowerBound >> 20)M to \(range.upperBound >> 30)G."

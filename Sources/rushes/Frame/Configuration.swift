@@ -1,6 +1,7 @@
 import Backend
 import Files
 import Foundation
+import Ingest
 import Vocabulary
 
 /// Settings from outside: `RUSHES_*` variables, over a JSON5 file. Secrets come from a variable or a file, never from arguments.
@@ -16,6 +17,12 @@ struct Configuration: Sendable, Equatable {
     var inboxes: [String] = []
     /// Seconds for which a file in an inbox has to stay the same; nil for the default.
     var inboxQuiet: Int?
+    /// Long sides of the thumbnails that the backend makes.
+    var thumbnailSizes = ThumbSettings.standardSizes
+    /// When files are sent.
+    var conditions = ConditionPolicy()
+    var metering = SurroundingsProbe.Metering.auto
+    var bandwidth: BandwidthTimetable?
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
@@ -25,15 +32,20 @@ struct Configuration: Sendable, Equatable {
         var tokenFile: String?
         var inboxes: [String]?
         var inboxQuiet: Int?
+        var thumbnailSizes: [Int]?
+        var metered, meteredMax, needsPower, hours, bandwidth: String?
         var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
-            case home, server, token, inboxes
+            case home, server, token, inboxes, metered, hours, bandwidth
+            case meteredMax = "metered_max"
+            case needsPower = "needs_power"
             case endpoint = "s3_endpoint"
             case bucket = "s3_bucket"
             case region = "s3_region"
             case accessKey = "s3_access_key"
             case secretKey = "s3_secret_key"
             case inboxQuiet = "inbox_quiet"
+            case thumbnailSizes = "thumbnail_sizes"
             case tokenFile = "token_file"
         }
     }
@@ -53,7 +65,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, thumbnail_sizes, metered, metered_max, needs_power, hours, bandwidth, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -67,6 +79,27 @@ struct Configuration: Sendable, Equatable {
         tokenFile = variable("RUSHES_TOKEN_FILE") ?? settings.tokenFile
         inboxes = variable("RUSHES_INBOX")?.split(separator: ":").map(String.init) ?? settings.inboxes ?? []
         inboxQuiet = try Self.quiet(variable("RUSHES_INBOX_QUIET"), settings.inboxQuiet)
+        thumbnailSizes = try Self.sizes(variable("RUSHES_THUMBNAIL_SIZES"), settings.thumbnailSizes)
+        if let text = variable("RUSHES_METERED") ?? settings.metered {
+            guard let known = SurroundingsProbe.Metering(rawValue: text) else {
+                throw Failure(.usage, "RUSHES_METERED (metered) takes auto, yes or no.")
+            }
+            metering = known
+        }
+        if let text = variable("RUSHES_METERED_MAX") ?? settings.meteredMax {
+            guard let bytes = ByteCount.parse(text) else {
+                throw Failure(.usage, "RUSHES_METERED_MAX (metered_max) takes bytes with K, M or G.")
+            }
+            conditions.meteredBytesMax = bytes
+        }
+        if let text = variable("RUSHES_NEEDS_POWER") ?? settings.needsPower {
+            guard ["yes", "no"].contains(text) else {
+                throw Failure(.usage, "RUSHES_NEEDS_POWER (needs_power) takes yes or no.")
+            }
+            conditions.needsPower = text == "yes"
+        }
+        if let text = variable("RUSHES_HOURS") ?? settings.hours { conditions.hours = try AllowedHours(text) }
+        if let text = variable("RUSHES_BANDWIDTH") ?? settings.bandwidth { bandwidth = try BandwidthTimetable(text) }
         if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
             store = try S3Settings(
                 endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",
@@ -82,6 +115,22 @@ struct Configuration: Sendable, Equatable {
             throw Failure(.usage, "RUSHES_INBOX_QUIET (inbox_quiet) takes seconds from 1 to 3600.")
         }
         return quiet
+    }
+
+    private static func sizes(_ text: String?, _ setting: [Int]?) throws(Failure) -> [Int] {
+        let words = text?.split(separator: ",", omittingEmptySubsequences: false).map {
+            $0.trimmingCharacters(in: .whitespaces)
+        }
+        guard let sizes = words.map({ $0.map { Int($0) ?? 0 } }) ?? setting else { return ThumbSettings.standardSizes }
+        let (range, countMax) = (ThumbSettings.sizeRange, ThumbSettings.sizeCountMax)
+        guard (1...countMax).contains(sizes.count), Set(sizes).count == sizes.count, sizes.allSatisfy(range.contains)
+        else {
+            throw Failure(
+                .usage,
+                "RUSHES_THUMBNAIL_SIZES (thumbnail_sizes) takes 1 to \(countMax) different sizes from \(range.lowerBound) to \(range.upperBound), separated by commas.",
+                detail: "\(sizes)")
+        }
+        return sizes
     }
 
     static func current() throws(Failure) -> Configuration {

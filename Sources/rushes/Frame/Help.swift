@@ -1,6 +1,7 @@
 /// The help texts, made from the verbs' tables.
 enum Help {
-    static let version = "rushes 0.1.0"
+    static let number = "0.1.0"
+    static let version = "rushes \(number)"
 
     static var all: String {
         let width = Verb.all.map(\.name.count).max() ?? 0

@@ -44,4 +44,10 @@ enum OutputPath {
         umask(mask)
         chmod(path, 0o666 & ~mask)
     }
+
+    static func shareFolder(_ path: String) {
+        let mask = umask(0)
+        umask(mask)
+        chmod(path, 0o777 & ~mask)
+    }
 }

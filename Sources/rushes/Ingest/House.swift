@@ -25,16 +25,24 @@ struct House: Sendable {
         if let named = server ?? configuration.server {
             address = try self.address(named)
         } else {
-            let backend = EmbeddedBackend(
-                folder: configuration.backendFolder, store: configuration.store, media: media)
+            let backend = EmbeddedBackend(configuration, media: media)
             if startsBackend { try await backend.start() }
             embedded = backend
             address = .socket(path: backend.socket)
         }
+        // The own backend knows its user; a token in the settings is for another one.
+        let needsToken = embedded == nil
         var settings = IngestSettings(home: configuration.home, server: address, media: .running(media)) {
-            () throws(Failure) -> String? in try configuration.currentToken()
+            () throws(Failure) -> String? in needsToken ? try configuration.currentToken() : nil
         }
+        settings.isTokenRenewed = needsToken && configuration.tokenFile != nil
         if embedded != nil { settings.serverName = IngestSettings.ownServerName }
+        settings.conditions = configuration.conditions
+        let probe = SurroundingsProbe(configuration.metering)
+        settings.surroundings = { await probe.look() }
+        settings.throttle = configuration.bandwidth.map { timetable in
+            SendThrottle(rate: { timetable.rate(at: SurroundingsProbe.minute()) }, seconds: BoxClock.systemSteady)
+        }
         settings.patience = patience
         settings.inboxes = inboxes
         do throws(Failure) {
@@ -81,10 +89,20 @@ extension Configuration {
     }
 
     /// From the file where one is named, since it may be renewed while we run.
+    /// - Throws: `unauthorized`: for who writes the file anew, it is none for a moment, or half of one.
     func currentToken() throws(Failure) -> String? {
         guard let tokenFile else { return token }
-        let bytes = try OpenFile.reading(tokenFile).read(count: Self.tokenBytesMax, at: 0)
-        return String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        let bytes: [UInt8]
+        do throws(Failure) { bytes = try OpenFile.reading(tokenFile).read(count: Self.tokenBytesMax, at: 0) } catch {
+            throw Failure(
+                .unauthorized, "The token file “\(tokenFile)” cannot be read: put the token there.",
+                detail: error.description)
+        }
+        let token = String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw Failure(.unauthorized, "The token file “\(tokenFile)” does not hold one token, and nothing else.")
+        }
+        return token
     }
     private static let tokenBytesMax = 4096
 }
@@ -98,10 +116,12 @@ private actor EmbeddedBackend {
     private var standby: Task<Void, Never>?
     private static let standbyInterval = Duration.milliseconds(300)
 
-    init(folder: String, store: S3Settings?, media: MediaJobs) {
+    init(_ configuration: Configuration, media: MediaJobs) {
+        let folder = configuration.backendFolder
         socket = Configuration.socket(of: folder)
         settings = BackendSettings(
-            dataFolder: folder, listen: .unix(path: socket), store: store, media: media, log: { Output.say($0) })
+            dataFolder: folder, listen: .unix(path: socket), store: configuration.store, media: media,
+            thumbnailSizes: configuration.thumbnailSizes, log: { Output.say($0) })
     }
 
     func start() async throws(Failure) {

@@ -9,7 +9,7 @@ import Vocabulary
 final class IngestDisplay: Sendable {
     private struct State {
         var active: [ItemProgress] = []
-        var said: [ItemID: (state: ItemState, tenth: Int)] = [:]
+        var said: [ItemID: (state: ItemState, tenth: Int, waiting: String?)] = [:]
         var waiting: String?
         /// Lines of the block on the screen.
         var drawnCount = 0
@@ -62,8 +62,10 @@ final class IngestDisplay: Sendable {
         state.active.removeAll { $0.id == progress.id }
         if !progress.state.isFinal { state.active.append(progress) }
         // That an item waits for its turn is no news: the announcement has counted it.
-        let isNews = before?.state != progress.state && progress.state != .picked
-        state.said[progress.id] = (progress.state, tenth)
+        let isNews =
+            before?.state != progress.state && progress.state != .picked
+            || progress.waiting != nil && before?.waiting != progress.waiting
+        state.said[progress.id] = (progress.state, tenth, progress.waiting ?? before?.waiting)
         if isTerminal {
             if isNews, progress.state.isFinal { say(IngestWords.line(progress), &state) }
             draw(&state)

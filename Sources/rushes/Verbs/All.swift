@@ -11,10 +11,12 @@ extension Verb {
         .retry,
         .discard,
         .verify,
+        .mhl,
         .probe,
         .transcode,
         .thumb,
         .serve,
+        .token,
         .check,
     ]
 }

@@ -14,7 +14,8 @@ extension Verb {
         "--move", nil, "take the files away from where they are, once they are safe in staging")
     private static let prepare = Option(
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
-    private static let uploadNow = Option("--upload-now", nil, "do not wait for better conditions")
+    private static let uploadNow = Option(
+        "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
     private static let noWait = Option("--no-wait", nil, "end once everything is uploaded; the backend goes on alone")
 
     static let ingest = Verb(
@@ -33,7 +34,7 @@ extension Verb {
         let request = PickRequest(
             paths: arguments.operands.map { RawPath($0) }, shoot: arguments[shoot] ?? LocalDate.today(),
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
-            prepare: mode)
+            prepare: mode, uploadNow: arguments.has(uploadNow))
         let configuration = try Configuration.current()
         let media = MediaJobs(try arguments.mediaSettings())
         let house = try await House.open(configuration, server: arguments[.server], media: media)

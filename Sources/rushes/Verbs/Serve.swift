@@ -24,7 +24,7 @@ extension Verb {
         let backend = try await Backend.start(
             BackendSettings(
                 dataFolder: folder, listen: address, store: configuration.store, media: media,
-                log: { Output.say($0) }))
+                thumbnailSizes: configuration.thumbnailSizes, log: { Output.say($0) }))
         Output.say("serving \(folder) at \(backend.address)")
         while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
         await backend.stop()

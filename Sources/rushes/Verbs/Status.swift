@@ -21,8 +21,11 @@ extension Verb {
     }
 
     static let show = Verb(
-        "show", operands: "ITEM", operandCount: 1...1, summary: "tell all that is known of one item",
-        details: "ITEM is an id, as status shows them, or its beginning.", options: [.json]
+        "show", operands: "ITEM", operandCount: 1...1, summary: "tell an item's whole story",
+        details: """
+            ITEM is an id, as status shows them, or its beginning. Each hash, part, retry, wait
+            and event stands there with its time.
+            """, options: [.json]
     ) { arguments async throws(Failure) in
         guard let box = try await BoxView.open(home: try Configuration.current().home) else {
             throw Failure(.notFound, "Nothing has been taken yet.")
@@ -96,7 +99,7 @@ enum StatusTable {
                 "  output      \(output.role.rawValue) \(Output.printable(output.name))\(size), \(IngestWords.amount(output.sizeBytes)), sha256 \(output.sha256)"
             )
         }
-        return lines
+        return lines + ["  history"] + HistoryWords.lines(detail).map { "    " + $0 }
     }
 }
 

@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+import Vocabulary
+
+@testable import Thumbs
+
+/// The container's turns and mirrors, seen in the pictures that come out.
+@Suite struct HEIFTurnTests {
+    static let size = PixelSize(width: 96, height: 64)
+
+    /// The four quarters in AV1, its configuration and its bytes, taken out of the container that FFmpeg writes.
+    private static let coded: (configuration: [UInt8], bytes: [UInt8])? = try? {
+        let folder = NSTemporaryDirectory() + "/rushes-avif-" + UUID().uuidString
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let raster = try Pictures.raster(size)
+        try Data(raster.pixels).write(to: URL(fileURLWithPath: folder + "/in.rgb"))
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "\(size.width)x\(size.height)"]
+            + ["-i", folder + "/in.rgb", "-vf", "scale=out_color_matrix=bt601:out_range=pc,format=yuv444p"]
+            + [
+                "-color_range", "pc", "-colorspace", "smpte170m", "-color_primaries", "bt709", "-color_trc",
+                "iec61966-2-1",
+            ]
+            + ["-frames:v", "1", "-c:v", "libaom-av1", "-crf", "10", "-cpu-used", "8", folder + "/out.avif"]
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        let file = ByteView([UInt8](try Data(contentsOf: URL(fileURLWithPath: folder + "/out.avif"))))
+        let structure = HEIFStructure(file)
+        let item = try #require(structure.codedItem)
+        let extent = try #require(item.extents.first)
+        let configuration = try #require(item.properties.first("av1C")).body.array
+        return (configuration, try #require(file.slice(at: extent.offset, count: extent.length)).array)
+    }()
+
+    private static func file(_ transforms: [(type: String, value: Int)]) throws -> [UInt8] {
+        let coded = try #require(coded)
+        func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
+            var writer = ByteWriter()
+            writer.u32(body.count + 8)
+            writer.text(type)
+            return writer.bytes + body
+        }
+        func full(_ type: String, version: Int = 0, _ build: (inout ByteWriter) -> Void) -> [UInt8] {
+            var writer = ByteWriter()
+            writer.u8(version, 0, 0, 0)
+            build(&writer)
+            return box(type, writer.bytes)
+        }
+        // Full-range BT.601 in sRGB's primaries and curve.
+        let color = box("colr", Array("nclx".utf8) + [0, 1, 0, 13, 0, 6, 0x80])
+        let properties =
+            full("ispe") { $0.u32(size.width, size.height) } + box("av1C", coded.configuration)
+            + full("pixi") { $0.u8(3, 8, 8, 8) } + color + transforms.flatMap { box($0.type, [UInt8($0.value)]) }
+        let count = 4 + transforms.count
+        func meta(_ offset: Int) -> [UInt8] {
+            full("meta") { meta in
+                meta.bytes += full("hdlr") {
+                    $0.u32(0); $0.text("pict"); $0.u32(0, 0, 0); $0.u8(0)
+                }
+                meta.bytes += full("pitm") { $0.u16(1) }
+                meta.bytes += full("iinf") { list in
+                    list.u16(1)
+                    list.bytes += full("infe", version: 2) {
+                        $0.u16(1, 0); $0.text("av01"); $0.u8(0)
+                    }
+                }
+                meta.bytes += full("iloc") {
+                    $0.u16(0x4400, 1, 1, 0, 1); $0.u32(offset, coded.bytes.count)
+                }
+                let associations = full("ipma") { list in
+                    list.u32(1)
+                    list.u16(1)
+                    list.u8(count)
+                    // What must be understood has the upper bit.
+                    for index in 1...count { list.u8(index == 1 || index == 3 || index == 4 ? index : index | 0x80) }
+                }
+                meta.bytes += box("iprp", box("ipco", properties) + associations)
+            }
+        }
+        let head = box("ftyp", Array("avif\0\0\0\0avifmif1miaf".utf8))
+        let start = head.count + meta(0).count + 8
+        return head + meta(start) + box("mdat", coded.bytes)
+    }
+
+    /// `irot` turns against the clock by so many quarters, then `imir` mirrors: axis 0 top to bottom, axis 1 left to right.
+    private static func source(x: Int, y: Int, quarters: Int, axis: Int?) -> (x: Int, y: Int) {
+        var (width, height) = (size.width, size.height)
+        if quarters % 2 == 1 { swap(&width, &height) }
+        var (x, y) = (axis == 1 ? width - 1 - x : x, axis == 0 ? height - 1 - y : y)
+        for _ in 0..<quarters {
+            // Where a pixel was before it was turned a quarter against the clock.
+            (x, y) = (height - 1 - y, x)
+            swap(&width, &height)
+        }
+        return (x, y)
+    }
+
+    @Test(arguments: 0..<4, [nil, 0, 1])
+    func everyTurnAndMirrorShowsThePictureThatItMeans(quarters: Int, axis: Int?) throws {
+        let turns = quarters == 0 ? [] : [(type: "irot", value: quarters)]
+        let bytes = try Self.file(turns + (axis.map { [(type: "imir", value: $0)] } ?? []))
+        let (file, sink) = (Scratch(bytes), RecordingSink())
+        let report = try Thumb.make(
+            file.descriptor, format: .avif, file: "x", settings: ThumbSettings(sizes: [96]), limits: MediaLimits(),
+            sink: sink)
+        #expect(report.outcome == .made, "\(report.reason?.message ?? "")")
+        let pixels = try Pixels(jpeg: #require(sink.files["96"]).bytes)
+        let upright = quarters % 2 == 0 ? Self.size : PixelSize(width: Self.size.height, height: Self.size.width)
+        #expect(pixels.raster.size == upright)
+        for (x, y) in [(1, 1), (3, 1), (1, 3), (3, 3)] {
+            let at = (x * upright.width / 4, y * upright.height / 4)
+            let from = Self.source(x: at.0, y: at.1, quarters: quarters, axis: axis)
+            let expected = Pictures.color(x: from.x, y: from.y, of: Self.size)
+            #expect(
+                pixels.isNear(expected, x: at.0, y: at.1, within: 16),
+                "\(at): \(pixels[at.0, at.1]), expected \(expected)")
+        }
+    }
+}

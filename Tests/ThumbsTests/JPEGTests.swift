@@ -1,0 +1,189 @@
+import Foundation
+import Testing
+import Vocabulary
+
+@testable import Thumbs
+
+/// JPEG as it is coded: every sampling, progressive, grey, and what is not luma and chroma.
+@Suite struct JPEGTests {
+    static let size = PixelSize(width: 160, height: 96)
+
+    /// TurboJPEG's numbers, and how many columns and rows of luma share a sample of chroma.
+    static let samplings: [(number: UInt32, across: Int, down: Int, format: String)] = [
+        (0, 1, 1, "yuvj444p"), (1, 2, 1, "yuvj422p"), (2, 2, 2, "yuvj420p"), (4, 1, 2, "yuvj440p"),
+        (5, 4, 1, "yuvj411p"),
+    ]
+    /// TurboJPEG's flag.
+    static let progressive: Int32 = 16384
+
+    private static func jpeg(_ sampling: (number: UInt32, across: Int, down: Int, format: String), flags: Int32) throws
+        -> [UInt8]
+    {
+        let planes = try Planes(Pictures.raster(size), budget: Pictures.roomy)
+        let chroma = PixelSize(width: size.width / sampling.across, height: size.height / sampling.down)
+        let components = try planes.components.enumerated().map { index, plane in
+            index == 0 ? plane : try PlaneScaler.scale(plane, to: chroma, budget: Pictures.roomy)
+        }
+        let file = Scratch()
+        try StillEncoder.writeJPEG(
+            Planes(components: components), quality: 95, sampling: sampling.number, flags: flags, to: file.descriptor,
+            limits: MediaLimits())
+        return file.bytes
+    }
+
+    static func make(_ bytes: [UInt8], _ settings: ThumbSettings) throws -> (report: ThumbReport, sink: RecordingSink) {
+        let (file, sink) = (Scratch(bytes), RecordingSink())
+        let report = try Thumb.make(
+            file.descriptor, format: .jpeg, file: "x", settings: settings, limits: MediaLimits(), sink: sink)
+        return (report, sink)
+    }
+
+    @Test(arguments: 0..<5, [0, progressive])
+    func everySamplingShowsItsColours(row: Int, flags: Int32) throws {
+        let sampling = Self.samplings[row]
+        let bytes = try Self.jpeg(sampling, flags: flags)
+        let file = Scratch(bytes)
+        let facts = try #require(
+            PhotoProbe.probe(file.descriptor, format: .jpeg, file: "x", limits: MediaLimits()).facts)
+        #expect(facts.pixelFormat == sampling.format)
+        // At full size, at half and at a quarter, with the rest to the filter.
+        let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160, 50, 20]))
+        #expect(report.outcome == .made && report.warnings.isEmpty)
+        for width in [160, 50, 20] {
+            let (alone, _) = (try Self.make(bytes, ThumbSettings(sizes: [width])).sink, 0)
+            for written in [sink, alone] {
+                let pixels = try Pixels(jpeg: #require(written.files["\(width)"]).bytes)
+                for (index, color) in Pictures.quarters.enumerated() {
+                    let (x, y) = (
+                        width / 4 + (index % 2) * width / 2,
+                        pixels.raster.size.height / 4 + (index / 2) * pixels.raster.size.height / 2
+                    )
+                    // So near to the edge a reduction of all pixels by the same filter swings as far.
+                    let tolerance = width == 20 ? 20 : 14
+                    #expect(
+                        pixels.isNear(color, x: x, y: y, within: tolerance),
+                        "\(width), quarter \(index): \(pixels[x, y])")
+                }
+            }
+        }
+    }
+
+    @Test func aGreyPictureStaysGrey() throws {
+        let raster = try Raster(size: Self.size, layout: .grey, depth: 8, budget: Pictures.roomy)
+        for index in 0..<raster.pixels.count { raster.pixels[index] = UInt8(index % 160) }
+        let file = Scratch()
+        try StillEncoder.writeJPEG(
+            Planes(raster, budget: Pictures.roomy), quality: 95, to: file.descriptor, limits: MediaLimits())
+        let (report, sink) = try Self.make(file.bytes, ThumbSettings(sizes: [80]))
+        let written = try #require(sink.files["80"]).bytes
+        #expect(JPEGStructure(ByteView(written))?.frame?.sampling.count == 1)
+        #expect(
+            Set(stride(from: 1, to: 7, by: 2).compactMap { report.previewColor?.dropFirst($0).prefix(2) }).count == 1)
+        let pixels = try Pixels(jpeg: written)
+        #expect(
+            pixels.isNear([20, 20, 20], x: 10, y: 20, within: 3)
+                && pixels.isNear([140, 140, 140], x: 70, y: 20, within: 3))
+    }
+
+    /// The marker by which Adobe's programs say that three components are RGB.
+    @Test func threeComponentsThatAreRGBAreNotTakenForChroma() throws {
+        var bytes = try Self.jpeg(Self.samplings[0], flags: 0)
+        // In place of JFIF's header, which would make it YCbCr.
+        let length = Int(bytes[4]) << 8 | Int(bytes[5])
+        bytes.replaceSubrange(
+            2..<(4 + length), with: [0xFF, 0xEE, 0, 14] + Array("Adobe".utf8) + [0, 100, 0, 0, 0, 0, 0])
+        let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160]))
+        #expect(report.outcome == .made)
+        // Luma of red, green and blue stand where the red channel is.
+        let pixels = try Pixels(jpeg: #require(sink.files["160"]).bytes)
+        let luma = Pictures.quarters.map { Double($0[0]) * 0.299 + Double($0[1]) * 0.587 + Double($0[2]) * 0.114 }
+        #expect(abs(Double(pixels[40, 24][0]) - luma[0]) < 12 && abs(Double(pixels[120, 24][0]) - luma[1]) < 12)
+        #expect(abs(pixels[120, 72][1] - 128) < 12)
+    }
+
+    @Test func aThumbnailCanBeWebP() throws {
+        let settings = ThumbSettings(sizes: [80], format: .webp)
+        let (report, sink) = try Self.make(try Self.jpeg(Self.samplings[2], flags: 0), settings)
+        #expect(report.outcome == .made && sink.sealed == ["80 thumbnail image/webp 80x48"])
+        let written = try #require(sink.files["80"]).bytes
+        #expect(MediaFormat.sniff(Array(written.prefix(MediaFormat.headLength))) == .webp)
+        let raster = try WebPFile(ByteView(written), limits: MediaLimits()).decode(longSide: 80, budget: Pictures.roomy)
+            .raster
+        let place = (36 * 80 + 20) * 3
+        for channel in 0..<3 { #expect(abs(Int(raster.pixels[place + channel]) - Pictures.quarters[2][channel]) < 16) }
+    }
+
+    @Test func aPictureThatFitsOnlyInPassesNeedsMemoryForThemAll() throws {
+        let once = try Self.jpeg(Self.samplings[2], flags: 0)
+        let passes = try Self.jpeg(Self.samplings[2], flags: Self.progressive)
+        let plain = try JPEGReader(ByteView(once)).coefficientBytes
+        let held = try JPEGReader(ByteView(passes)).coefficientBytes
+        #expect(plain == 0)
+        // Two bytes for each sample of 4:2:0.
+        #expect(held >= 160 * 96 * 3)
+    }
+
+    /// Noise, so that all kinds of codes come; with a marker now and then, and cut and damaged too.
+    @Test(arguments: [20, 82, 97, 100], [0, 1])
+    func theFasterReaderReadsWhatTheLibraryReads(quality: Int, isGrey: Int) throws {
+        var random = SeededNumbers(state: UInt64(quality))
+        let size = PixelSize(width: 333, height: 211)
+        let raster = try Raster(size: size, layout: isGrey == 1 ? .grey : .rgb, depth: 8, budget: Pictures.roomy)
+        for index in 0..<raster.pixels.count {
+            raster.pixels[index] = index % 7000 < 4000 ? UInt8.random(in: 0...255, using: &random) : 90
+        }
+        let file = Scratch()
+        try StillEncoder.writeJPEG(
+            Planes(raster, budget: Pictures.roomy), quality: quality, to: file.descriptor, limits: MediaLimits())
+        let whole = file.bytes
+        var copies = [whole, Array(whole[..<(whole.count / 2)])]
+        for _ in 0..<40 {
+            var copy = whole
+            // Behind the headers, which end long before.
+            let place = Int.random(in: 700..<(copy.count - 2), using: &random)
+            copy[place] = [0, 0xFF, UInt8.random(in: 0...255, using: &random)].randomElement(using: &random) ?? 0
+            copies.append(copy)
+        }
+        for copy in copies {
+            for denominator in [1, 2, 8] {
+                let fast = try Self.samples(copy, denominator, readsHuffman: true)
+                let library = try Self.samples(copy, denominator, readsHuffman: false)
+                #expect(fast == library)
+            }
+        }
+    }
+
+    private static func samples(_ bytes: [UInt8], _ denominator: Int, readsHuffman: Bool) throws -> [UInt8] {
+        let reader = try JPEGReader(ByteView(bytes))
+        let components = try reader.start(denominator, readsHuffman: readsHuffman)
+        let room = 1024
+        let store = UnsafeMutablePointer<UInt8>.allocate(capacity: room * 64)
+        defer { store.deallocate() }
+        var pointers: [[UnsafeMutablePointer<UInt8>?]] = []
+        var used = 0
+        for component in components {
+            pointers.append((0..<Int(component.rows_at_a_time)).map { store + (used + $0) * room })
+            used += Int(component.rows_at_a_time)
+        }
+        var samples: [UInt8] = [reader.isDamaged ? 1 : 0]
+        var isMore = true
+        while isMore {
+            var rows: [UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?] = []
+            let lists = pointers.map { list in
+                let copy = UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>.allocate(capacity: list.count)
+                copy.initialize(from: list, count: list.count)
+                return copy
+            }
+            defer { for list in lists { list.deallocate() } }
+            rows = lists.map { $0 }
+            isMore = try reader.read(&rows)
+            guard isMore else { break }
+            for (index, component) in components.enumerated() {
+                for row in pointers[index] {
+                    samples += UnsafeBufferPointer(start: row, count: Int(component.width))
+                }
+            }
+        }
+        return samples + [reader.isDamaged ? 1 : 0]
+    }
+}
