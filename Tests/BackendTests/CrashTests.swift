@@ -94,7 +94,7 @@ private final class Patience: Sendable {
 /// The backend dies by SIGKILL right after its nth durable step and is started again; n goes up until it survives.
 @Suite struct CrashTests {
     /// Durable steps of the backend for a photo with a sidecar of two parts. A loop that stopped early would show here.
-    static let stepCount = 29
+    static let stepCount = 27
     static let stepCountMax = 200
 
     @Test(.timeLimit(.minutes(5))) func theBackendLosesNothingWhereverItIsKilled() async throws {
