@@ -32,6 +32,9 @@ actor Weather {
     /// Seconds between two looks at a token that was refused, whether it is another one by now.
     static let tokenInterval = 1.0
 
+    /// How often one operation begins again at once because its token was renewed meanwhile.
+    static let renewalMax = 3
+
     /// Seconds that a server may ask to wait at most.
     static let retryAfterMax = 60.0
 
@@ -77,6 +80,10 @@ actor Weather {
             } catch {
                 faults += 1
                 if await verdict != nil || Task.isCancelled { throw error }
+                // Renewed while the old one was on its way: nothing to be told, or to be waited for.
+                if error.code == .unauthorized, let renewedToken, renewedToken() != token, faults <= Self.renewalMax {
+                    continue
+                }
                 let othersSucceeded = await othersSucceed(way, since: before, error, faults: faults)
                 guard policy.blame(error, faults: faults, othersSucceeded: othersSucceeded) == .everybody else {
                     throw error
