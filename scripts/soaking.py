@@ -104,16 +104,18 @@ class House:
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(f"{self.folder}/s") == 0
 
-    def end(self):
-        """Stops the backend. Returns what is left that should not be."""
-        problems = []
+    def stop(self):
+        """Stops the backend. Returns what was wrong with that."""
         # One that was started this moment does not listen to signals either.
         deadline = time.monotonic() + LOST_AFTER_SECONDS
         while not self.answers() and self.backend.poll() is None and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
         self.backend.terminate()
-        if self.backend.wait() != 0:
-            problems.append(f"the backend ended with {self.backend.returncode}")
+        return [f"the backend ended with {self.backend.returncode}"] if self.backend.wait() != 0 else []
+
+    def end(self):
+        """Stops the backend. Returns what is left that should not be."""
+        problems = self.stop()
         deadline = time.monotonic() + 10
         while os.getpid() in parents().values() and time.monotonic() < deadline:
             self.reap()
