@@ -42,6 +42,7 @@ class House:
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("RUSHES_")} | environment
         self.environment["RUSHES_HOME"] = f"{folder}/box"
         self.log = open(f"{folder}/log", "ab")
+        self.killed = collections.Counter()  # by kind, so that none is spared for long
         self.serve()
         self.ingest()
 
@@ -84,7 +85,10 @@ class House:
         media = {"media of the box": self.box.pid, "media of the backend": self.backend.pid}
         victims = {kind: sorted(p for p, parent in running.items() if parent == owner) for kind, owner in media.items()}
         victims["box"], victims["backend"] = [self.box.pid], [self.backend.pid]
-        kind = chance.choice([kind for kind in KINDS if victims[kind]])
+        kinds = [kind for kind in KINDS if victims[kind]]
+        fewest = min(self.killed[kind] for kind in kinds)
+        kind = chance.choice([kind for kind in kinds if self.killed[kind] == fewest])
+        self.killed[kind] += 1
         os.kill(chance.choice(victims[kind]), signal.SIGKILL)
         return kind
 
