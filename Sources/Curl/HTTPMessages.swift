@@ -105,6 +105,14 @@ public struct HTTPResponse: Sendable, Hashable {
 extension HTTPResponse {
     /// What time it is where the answer was made, in seconds since 1970.
     public var date: Double? { headers["Date"].flatMap(HTTPDate.seconds) }
+
+    /// How a clock that showed `seconds` since 1970 stands to the one over there, in words: “3 hours behind”. Nil where the answer has no date.
+    public func standing(ofClock seconds: Double) -> String? {
+        guard let theirs = date else { return nil }
+        let minutes = Int(abs(seconds - theirs) / 60)
+        let size = minutes >= 120 ? "\(minutes / 60) hours" : "\(minutes) minutes"
+        return "\(size) \(seconds < theirs ? "behind" : "ahead of")"
+    }
 }
 
 public enum HTTPDate {

@@ -1,7 +1,7 @@
 internal import CXXHash
 public import Vocabulary
 
-/// A running XXH128 over bytes as they pass by: beside SHA-256 it costs next to nothing (10 GB a second and more).
+/// A running XXH128 over bytes as they pass by.
 public final class XXH128 {
     private let state: OpaquePointer
 

@@ -24,48 +24,61 @@ extension Files {
         let isReflink = rushes_reflink(draft.file.descriptor, source.descriptor) == 0
         if !isReflink { try draft.reserve(try source.facts().size) }
         var total = 0
-        let hashes = try pass(over: source, progress: progress) { bytes, offset throws(Failure) in
+        let running = RunningHashes()
+        try pass(over: source, progress: progress) { bytes, offset throws(Failure) in
+            running.update(bytes)
             total = offset + bytes.count
             if !isReflink { try draft.file.write(bytes, at: offset) }
         }
-        return Copied(bytes: total, hashes: hashes, isReflink: isReflink)
+        return Copied(bytes: total, hashes: running.finalize(), isReflink: isReflink)
     }
 
     /// The SHA-256 of a file as it stands.
     public static func sha256(
         of file: OpenFile, progress: (Int) throws(Failure) -> Void = { _ in }
     ) throws(Failure) -> SHA256Digest {
-        try hashes(of: file, progress: progress).sha256
+        let digest = Digest(.sha256)
+        try pass(over: file, progress: progress) { bytes, _ throws(Failure) in digest.update(bytes) }
+        return digest.finalizeSHA256()
     }
 
     /// Both hashes of a file as it stands, in one pass.
     public static func hashes(
         of file: OpenFile, progress: (Int) throws(Failure) -> Void = { _ in }
     ) throws(Failure) -> FileHashes {
-        try pass(over: file, progress: progress) { _, _ throws(Failure) in }
+        let running = RunningHashes()
+        try pass(over: file, progress: progress) { bytes, _ throws(Failure) in running.update(bytes) }
+        return running.finalize()
     }
 
     private static func pass(
         over file: OpenFile, progress: (Int) throws(Failure) -> Void,
         each body: (UnsafeRawBufferPointer, Int) throws(Failure) -> Void
-    ) throws(Failure) -> FileHashes {
+    ) throws(Failure) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: copyBufferBytes, alignment: 4096)
         defer { buffer.deallocate() }
         posix_fadvise(file.descriptor, 0, 0, Int32(POSIX_FADV_SEQUENTIAL))
-        let (digest, quick) = (Digest(.sha256), XXH128())
         var offset = 0
         while true {
             let got = try file.read(into: buffer, at: offset)
             guard got > 0 else { break }
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
-            digest.update(bytes)
-            quick.update(bytes)
             try body(bytes, offset)
             offset += got
             try progress(offset)
         }
-        return FileHashes(sha256: digest.finalizeSHA256(), xxh128: quick.finalize())
     }
+}
+
+private struct RunningHashes {
+    private let sha256 = Digest(.sha256)
+    private let xxh128 = XXH128()
+
+    func update(_ bytes: UnsafeRawBufferPointer) {
+        sha256.update(bytes)
+        xxh128.update(bytes)
+    }
+    func finalize() -> FileHashes { FileHashes(sha256: sha256.finalizeSHA256(), xxh128: xxh128.finalize()) }
 }
 
 /// What one pass over a file's bytes tells.

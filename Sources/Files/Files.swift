@@ -117,28 +117,32 @@ public enum Files {
     /// Removes files, and then those of the folders in which nothing is left: durable together, as one step. What is not there is no error.
     /// - Parameter folders: inner ones first.
     public static func remove(_ paths: [String], andIfEmpty folders: [String] = []) throws(Failure) {
-        var isChanged = false
-        // Also where nothing was found: whoever removed it may have been killed before that was durable.
         var changed: Set<String> = []
+        // Whoever removed what is not found may have been killed before that was durable.
+        var unchanged: Set<String> = []
         for path in paths {
             if unlink(path) == 0 {
-                isChanged = true
-            } else if errno != ENOENT && errno != ENOTDIR {
+                changed.insert(folder(of: path))
+            } else if errno == ENOENT || errno == ENOTDIR {
+                unchanged.insert(folder(of: path))
+            } else {
                 throw FileFault.failure(errno, "unlink", path)
             }
-            changed.insert(folder(of: path))
         }
         for path in folders {
             if rmdir(path) == 0 {
-                isChanged = true
-            } else if errno != ENOENT {
-                if errno == ENOTEMPTY || errno == EEXIST { continue }
+                changed.insert(folder(of: path))
+            } else if errno == ENOENT {
+                unchanged.insert(folder(of: path))
+            } else if errno != ENOTEMPTY && errno != EEXIST {
                 throw FileFault.failure(errno, "rmdir", path)
             }
-            changed.insert(folder(of: path))
         }
-        for folder in changed where try facts(folder) != nil { try synchronizeFolderIfAllowed(folder) }
-        if isChanged { DurableSteps.passed("files.remove") }
+        for folder in changed where try facts(folder) != nil { try synchronizeFolder(folder) }
+        for folder in unchanged.subtracting(changed) where try facts(folder) != nil {
+            try synchronizeFolderIfAllowed(folder)
+        }
+        if !changed.isEmpty { DurableSteps.passed("files.remove") }
     }
 
     /// Removes a file; one that is not there is no error.

@@ -21,7 +21,7 @@ public actor Database {
     private static let busyTimeout: Int32 = 15_000
 
     /// What has come since the last commit began.
-    private var waiting: [any WaitingWrite] = []
+    private var waiting: [WaitingWrite] = []
     /// Writes in one commit. There are as many writers as operations at once; this only bounds a mistake.
     private static let groupMax = 256
 
@@ -86,8 +86,21 @@ public actor Database {
     public func write<Value: Sendable>(
         _ step: String, _ body: @escaping @Sendable (isolated Database) throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        let result = await withCheckedContinuation { continuation in
-            waiting.append(Write(step: step, body: body, continuation: continuation))
+        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            var result = Result<Value, Failure>.failure(Failure(.internalError, "A write was never carried out."))
+            let write = WaitingWrite(step: step) {
+                do throws(Failure) {
+                    result = .success(try body(self))
+                    return nil
+                } catch {
+                    result = .failure(error)
+                    return error
+                }
+            } end: { failure in
+                if case .success = result, let failure { result = .failure(failure) }
+                continuation.resume(returning: result)
+            }
+            waiting.append(write)
             // Behind those who wait for the queue already: they may have something to write as well.
             if waiting.count == 1 { Task { commitWaiting() } }
         }
@@ -98,24 +111,23 @@ public actor Database {
         let group = waiting.prefix(Self.groupMax)
         waiting.removeFirst(group.count)
         if !waiting.isEmpty { Task { commitWaiting() } }
-        do throws(Failure) {
-            try commit(group)
-        } catch {
+        var failure: Failure?
+        do throws(Failure) { try commit(group) } catch {
             // A failed COMMIT (disk full) leaves the transaction open; some errors have rolled it back already.
             sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)
-            for write in group { write.fail(error) }
+            failure = error
         }
-        for write in group { write.end() }
+        for write in group { write.end(failure) }
     }
 
-    private func commit(_ group: ArraySlice<any WaitingWrite>) throws(Failure) {
+    private func commit(_ group: ArraySlice<WaitingWrite>) throws(Failure) {
         try run("BEGIN IMMEDIATE")
         var changed: [String] = []
         for write in group {
             let before = sqlite3_total_changes64(connection)
             // One that fails must not take the others with it.
             if group.count > 1 { try run("SAVEPOINT one") }
-            if let failure = write.run(in: self) {
+            if let failure = write.run() {
                 // Alone; or some errors (disk full) have rolled everything back already.
                 if group.count == 1 || sqlite3_get_autocommit(connection) != 0 { throw failure }
                 try run("ROLLBACK TO one")
@@ -196,44 +208,13 @@ public actor Database {
     }
 }
 
-private protocol WaitingWrite {
-    var step: String { get }
-    /// - Returns: why its body failed.
-    func run(in database: isolated Database) -> Failure?
-    /// Nothing of it happened, whatever its body came to.
-    func fail(_ failure: Failure)
-    /// Tells the caller.
-    func end()
-}
-
-private final class Write<Value: Sendable>: WaitingWrite {
+/// A write that waits for its commit.
+private struct WaitingWrite {
     let step: String
-    private let body: @Sendable (isolated Database) throws(Failure) -> Value
-    private let continuation: CheckedContinuation<Result<Value, Failure>, Never>
-    private var result: Result<Value, Failure> = .failure(Failure(.internalError, "A write was never carried out."))
-
-    init(
-        step: String, body: @escaping @Sendable (isolated Database) throws(Failure) -> Value,
-        continuation: CheckedContinuation<Result<Value, Failure>, Never>
-    ) {
-        self.step = step
-        self.body = body
-        self.continuation = continuation
-    }
-
-    func run(in database: isolated Database) -> Failure? {
-        do throws(Failure) {
-            result = .success(try body(database))
-            return nil
-        } catch {
-            result = .failure(error)
-            return error
-        }
-    }
-    func fail(_ failure: Failure) {
-        if case .success = result { result = .failure(failure) }
-    }
-    func end() { continuation.resume(returning: result) }
+    /// Carries its body out. - Returns: why that failed.
+    let run: () -> Failure?
+    /// Tells the caller. - Parameter failure: of the commit; nothing of the write happened then, whatever its body came to.
+    let end: (_ failure: Failure?) -> Void
 }
 
 /// Finalizes its statement when it goes.

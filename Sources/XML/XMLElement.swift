@@ -22,3 +22,21 @@ public struct XMLBounds: Sendable, Hashable {
     public var elementsMax = 50_000
     public init() {}
 }
+
+extension XMLElement {
+    /// Text as it stands in a document, in an attribute too. Line ends are spelt out: a parser would make blanks of them.
+    public static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "\t", "\n", "\r": escaped += "&#\(scalar.value);"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}

@@ -324,3 +324,11 @@ enum LedgerConformance {
         try await rule.check(ledger)
     }
 }
+
+extension Ledger {
+    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
+        -> (UploadRow, isNew: Bool)
+    {
+        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil)
+    }
+}

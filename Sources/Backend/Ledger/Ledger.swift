@@ -119,11 +119,3 @@ protocol Ledger: Sendable {
     func knows(_ item: ItemID) async throws(Failure) -> Bool
     func counts() async throws(Failure) -> LedgerCounts
 }
-
-extension Ledger {
-    func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
-        -> (UploadRow, isNew: Bool)
-    {
-        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil)
-    }
-}

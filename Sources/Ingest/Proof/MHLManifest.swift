@@ -1,6 +1,7 @@
 import Digests
 import Foundation
 import Vocabulary
+import XML
 
 /// One generation of an ASC MHL history, version 2.0: a manifest of hashes, and its line in the chain. Pure.
 struct MHLManifest: Sendable {
@@ -40,15 +41,15 @@ struct MHLManifest: Sendable {
             #"<hashlist version="2.0" xmlns="urn:ASC:MHL:v2.0">"#,
             "  <creatorinfo>",
             "    <creationdate>\(Self.date(creationDate))</creationdate>",
-            "    <hostname>\(Self.escaped(hostName))</hostname>",
-            "    <tool version=\"\(Self.escaped(toolVersion))\">rushes</tool>",
+            "    <hostname>\(XMLElement.escaped(hostName))</hostname>",
+            "    <tool version=\"\(XMLElement.escaped(toolVersion))\">rushes</tool>",
             "  </creatorinfo>",
             "  <processinfo>",
             // The hashes are of the bytes as they came off the card.
             "    <process>transfer</process>",
             "    <ignore>",
         ]
-        lines += ignored.map { "      <pattern>\(Self.escaped($0))</pattern>" }
+        lines += ignored.map { "      <pattern>\(XMLElement.escaped($0))</pattern>" }
         lines += ["    </ignore>", "  </processinfo>", "  <hashes>"]
         for (file, action) in files {
             let modified = Self.date(Date(timeIntervalSince1970: Double(file.known.modified) / 1e9))
@@ -57,7 +58,7 @@ struct MHLManifest: Sendable {
             }
             lines += [
                 "    <hash>",
-                "      <path size=\"\(file.known.bytes ?? 0)\" lastmodificationdate=\"\(modified)\">\(Self.escaped(file.path))</path>",
+                "      <path size=\"\(file.known.bytes ?? 0)\" lastmodificationdate=\"\(modified)\">\(XMLElement.escaped(file.path))</path>",
                 "      <xxh128 action=\"\(action.rawValue)\"\(hashed ?? "")>\(file.xxh128)</xxh128>",
                 "    </hash>",
             ]
@@ -78,7 +79,7 @@ struct MHLManifest: Sendable {
         guard let end = chain.range(of: chainEnd, options: .backwards) else { return nil }
         let link = """
               <hashlist sequencenr="\(generation)">
-                <path>\(escaped(name))</path>
+                <path>\(XMLElement.escaped(name))</path>
                 <c4>\(C4.id(of: manifest))</c4>
               </hashlist>
 
@@ -88,22 +89,6 @@ struct MHLManifest: Sendable {
 
     private static func date(_ date: Date) -> String {
         date.formatted(.iso8601).replacingOccurrences(of: "Z", with: "+00:00")
-    }
-
-    /// Line ends too: a parser would make blanks of them.
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "\t", "\n", "\r": escaped += "&#\(scalar.value);"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
     }
 }
 

@@ -11,8 +11,9 @@ public struct Proof: Sendable {
     private let now: @Sendable () -> Int64
 
     public struct Report: Sendable {
-        /// Path of the new manifest.
-        public var manifest: String
+        /// Paths of what was written, the new manifest first.
+        public var written: [String]
+        public var manifest: String { written[0] }
         public var fileCount: Int
         public var confirmedCount: Int
         /// Files whose hash is not the one that the folder's history has.
@@ -72,15 +73,16 @@ public struct Proof: Sendable {
                 history.chain, appending: name, generation: generation, manifest: manifest)
         else { throw MHLHistory.unreadable(place + "/" + MHLManifest.chainName) }
         let receipt = Receipt(
-            shoot: shoot, writtenAt: date.formatted(.iso8601),
-            confirmedFiles: plan.files.count { Receipt.File($0).confirmed }, files: plan.files.map(Receipt.File.init))
+            shoot: shoot, writtenAt: date.formatted(.iso8601), files: plan.files.map(Receipt.File.init))
         try Files.makeFolder(place)
         // The chain names only what is there.
-        try Files.write(Array(manifest.utf8), to: place + "/" + name)
-        try Files.write(Array(chain.utf8), to: place + "/" + MHLManifest.chainName)
-        try Files.write([UInt8](try JSON.encode(receipt)) + [UInt8(ascii: "\n")], to: root + "/" + Receipt.name)
+        let outputs = [
+            (place + "/" + name, Array(manifest.utf8)), (place + "/" + MHLManifest.chainName, Array(chain.utf8)),
+            (root + "/" + Receipt.name, [UInt8](try JSON.encode(receipt)) + [UInt8(ascii: "\n")]),
+        ]
+        for (path, bytes) in outputs { try Files.write(bytes, to: path) }
         return Report(
-            manifest: place + "/" + name, fileCount: plan.files.count, confirmedCount: receipt.confirmedFiles,
+            written: outputs.map(\.0), fileCount: plan.files.count, confirmedCount: receipt.confirmedFiles,
             differing: files.filter { $0.action == .failed }.map(\.file.path),
             gaps: plan.gaps.sorted { $0.key.rawValue < $1.key.rawValue }.map { Self.words($0.key, $0.value) })
     }
@@ -119,9 +121,7 @@ extension Catalog {
             """, [SQLValue(shoot)])
         return try rows.map { row throws(Failure) in
             let upload = row.text(11).flatMap { UploadID(rawValue: $0) }
-            let document = try row.text(13).map { text throws(Failure) in
-                try JSON.decode(ItemDocument.self, from: Data(text.utf8))
-            }
+            let document = try row.text(13).map(StoredMessage<ItemDocument>.init)?.read()
             return ProofPlan.Known(
                 item: try row.required(0, as: ItemID.self), role: try row.required(1, as: FileRole.self),
                 state: try row.required(2, as: ItemState.self), server: row.text(3),

@@ -56,6 +56,13 @@ public struct Receipt: Sendable, Encodable {
     public var confirmedFiles: Int
     public var files: [File]
 
+    init(shoot: String, writtenAt: String, files: [File]) {
+        self.shoot = shoot
+        self.writtenAt = writtenAt
+        self.files = files
+        confirmedFiles = files.count(where: \.confirmed)
+    }
+
     enum CodingKeys: String, CodingKey {
         case shoot, files
         case writtenAt = "written_at"

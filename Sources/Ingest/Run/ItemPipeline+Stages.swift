@@ -297,8 +297,8 @@ extension ItemPipeline {
             }
             going.append(file)
         }
-        going = try await catalog.released(going)
-        let (files, staging) = (going, staging)
+        guard !going.isEmpty || item.isOver else { return }
+        let (files, staging) = (try await catalog.released(going), staging)
         try await FileWork.run { _ throws(Failure) in try staging.remove(files, of: id, withFolder: item.isOver) }
     }
 

@@ -33,10 +33,11 @@ struct Runner: Sendable {
                 if failure == nil { failure = await pipeline.weather.verdict }
                 if failure == nil, Task.isCancelled { failure = Failure(.cancelled, "Stopped.") }
                 if failure != nil { break }
-                if isDone(queue.unfinished) { break }
+                let unfinished = queue.unfinished
+                if isDone(unfinished) { break }
                 let news = feed.take(isWanted: queue.awaitsBackend)
-                for id in queue.unfinished.map(\.id) where news.items.contains(id) {
-                    pipeline.catalog.notes.note(id, HistoryEntry(.event))
+                for item in unfinished where news.items.contains(item.id) {
+                    pipeline.catalog.notes.note(item.id, HistoryEntry(.event))
                 }
                 queue.heard(news, now: clock.seconds)
                 for id in queue.takeDue(now: clock.seconds) {

@@ -30,8 +30,7 @@ struct WorkQueue: Sendable {
     static let hintSpacing = 0.2
 
     private let bounds: IngestBounds
-    /// In the order of picking. Gone through whole whenever something has happened: thousands of entries side by side cost less than one look into
-    /// the catalog.
+    /// In the order of picking. Gone through whole whenever something has happened, so they stand side by side.
     private var entries: [Entry] = []
     /// Set while the disk has no room for the next item.
     private var noRoom: Failure?

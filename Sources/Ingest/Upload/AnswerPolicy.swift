@@ -18,10 +18,8 @@ enum AnswerPolicy {
     }
 
     private static func failure(_ response: HTTPResponse) -> Failure {
+        if let failure = problem(response) { return failure }
         let detail = detail(response)
-        if let problem = try? JSON.decode(Problem.self, from: Data(response.body)) {
-            return Failure(problem.code, problem.title, detail: problem.detail ?? "HTTP \(response.status)")
-        }
         if let failure = foreign(response) { return failure }
         switch response.status {
         case 401:
@@ -50,10 +48,8 @@ enum AnswerPolicy {
     }
 
     private static func partFailure(_ response: HTTPResponse, url: String, wasRefused: Bool) -> Failure {
+        if let failure = problem(response) { return failure }
         let detail = detail(response)
-        if let problem = try? JSON.decode(Problem.self, from: Data(response.body)) {
-            return Failure(problem.code, problem.title, detail: problem.detail ?? "HTTP \(response.status)")
-        }
         if let code = storeCode(response), let failure = storeFailure(code, detail) { return failure }
         if let failure = foreign(response) { return failure }
         switch response.status {
@@ -96,13 +92,10 @@ enum AnswerPolicy {
 
     /// A URL that was signed just now and is refused: by the store's clock it may not be valid yet, or not be valid any more.
     private static func clockFailure(_ response: HTTPResponse, url: String, _ detail: String) -> Failure? {
-        guard let theirs = response.date, let signed = signingTime(url), abs(signed - theirs) > clockToleranceSeconds
+        guard let theirs = response.date, let signed = signingTime(url), abs(signed - theirs) > clockToleranceSeconds,
+            let standing = response.standing(ofClock: signed)
         else { return nil }
-        let minutes = Int(abs(signed - theirs) / 60)
-        let size = minutes >= 120 ? "\(minutes / 60) hours" : "\(minutes) minutes"
-        return clock(
-            "The backend's clock is \(size) \(signed < theirs ? "behind" : "ahead of") its store's: set it right.",
-            detail)
+        return clock("The backend's clock is \(standing) its store's: set it right.", detail)
     }
     /// What stores bear (docs.aws.amazon.com, `RequestTimeTooSkewed`).
     private static let clockToleranceSeconds = 900.0
@@ -117,6 +110,12 @@ enum AnswerPolicy {
     }
 
     // MARK: Both
+
+    /// What the backend itself says; also of a part, where the store is its own.
+    private static func problem(_ response: HTTPResponse) -> Failure? {
+        guard let problem = try? JSON.decode(Problem.self, from: Data(response.body)) else { return nil }
+        return Failure(problem.code, problem.title, detail: problem.detail ?? "HTTP \(response.status)")
+    }
 
     /// Not of the backend or the store, but of something on the way.
     private static func foreign(_ response: HTTPResponse) -> Failure? {

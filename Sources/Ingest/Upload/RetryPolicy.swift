@@ -36,7 +36,6 @@ struct RetryPolicy: Sendable, Equatable {
         default: .item
         }
     }
-
 }
 
 /// How long to wait after failures in a row: exponential, with full jitter over its upper half, so that many do not return at once.

@@ -1,4 +1,3 @@
-import Ingest
 import Vocabulary
 
 /// A verb's arguments, parsed and checked against its table.

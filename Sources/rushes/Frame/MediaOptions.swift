@@ -39,15 +39,9 @@ enum OutputPath {
     }
     /// What Rushes writes is for this user only; what a person asked for by name has the permissions that their other files have.
     /// Losing that to a power cut loses no byte.
-    static func share(_ path: String) {
+    static func share(_ path: String, mode: mode_t = 0o666) {
         let mask = umask(0)
         umask(mask)
-        chmod(path, 0o666 & ~mask)
-    }
-
-    static func shareFolder(_ path: String) {
-        let mask = umask(0)
-        umask(mask)
-        chmod(path, 0o777 & ~mask)
+        chmod(path, mode & ~mask)
     }
 }

@@ -18,13 +18,10 @@ extension Verb {
         guard let proof = try await Proof.open(home: try Configuration.current().home) else {
             throw Failure(.notFound, "Nothing has been taken yet.")
         }
-        let folder = arguments.operands[1]
         let report = try await proof.write(
-            shoot: arguments.operands[0], into: RawPath(folder), toolVersion: Help.number)
-        OutputPath.share(report.manifest)
-        OutputPath.share(Files.folder(of: report.manifest) + "/ascmhl_chain.xml")
-        OutputPath.share(folder + "/" + Receipt.name)
-        OutputPath.shareFolder(Files.folder(of: report.manifest))
+            shoot: arguments.operands[0], into: RawPath(arguments.operands[1]), toolVersion: Help.number)
+        for path in report.written { OutputPath.share(path) }
+        OutputPath.share(Files.folder(of: report.manifest), mode: 0o777)
         for path in report.differing { try Output.line("\(Output.printable(path)): differs from the earlier list") }
         for gap in report.gaps { Output.say("not in the list: \(gap).") }
         Output.say(

@@ -90,7 +90,7 @@ extension S3Client {
     /// - Returns: the object's ETag without quotes; nil where the store shows none.
     func completeMultipart(_ upload: String, _ key: String, _ parts: [S3Part]) async throws(Failure) -> String? {
         let list = parts.sorted { $0.number < $1.number }.map {
-            "<Part><PartNumber>\($0.number)</PartNumber><ETag>&quot;\($0.etag.escapedForXML)&quot;</ETag></Part>"
+            "<Part><PartNumber>\($0.number)</PartNumber><ETag>&quot;\(XMLElement.escaped($0.etag))&quot;</ETag></Part>"
         }
         let body =
             "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
@@ -161,9 +161,5 @@ extension String {
     var unquoted: String {
         let bare = hasPrefix("W/") || hasPrefix("w/") ? String(dropFirst(2)) : self
         return bare.trimmingCharacters(in: ["\"", " "])
-    }
-    fileprivate var escapedForXML: String {
-        replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
-            .replacingOccurrences(of: ">", with: "&gt;").replacingOccurrences(of: "\"", with: "&quot;")
     }
 }

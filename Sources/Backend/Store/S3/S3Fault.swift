@@ -48,9 +48,6 @@ enum S3Fault {
 
     /// By how much, where the store says what time it is.
     private static func skew(_ response: HTTPResponse, _ sentAt: Timestamp) -> String {
-        guard let theirs = response.date else { return "differs from its store's" }
-        let minutes = (sentAt.seconds - Int64(theirs)) / 60
-        let size = abs(minutes) >= 120 ? "\(abs(minutes) / 60) hours" : "\(abs(minutes)) minutes"
-        return "is \(size) \(minutes < 0 ? "behind" : "ahead of") its store's"
+        response.standing(ofClock: Double(sentAt.seconds)).map { "is \($0) its store's" } ?? "differs from its store's"
     }
 }
