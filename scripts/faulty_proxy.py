@@ -2,7 +2,6 @@
 seen of parts is counted, so that what a client sent twice shows."""
 import collections
 import json
-import os
 import random
 import re
 import select
@@ -90,8 +89,8 @@ class Message:
     def __getitem__(self, name):
         return next((value for key, value in self.fields if key.lower() == name), None)
 
-    def head(self, *others):
-        fields = [(k, v) for k, v in self.fields if k.lower() != b"connection"] + list(others)
+    def head(self):
+        fields = [(k, v) for k, v in self.fields if k.lower() != b"connection"]
         return self.first + b"\r\n" + b"".join(k + b": " + v + b"\r\n" for k, v in fields) + b"Connection: close\r\n\r\n"
 
     @property

@@ -9,6 +9,8 @@ final class TestEventStream: Sendable {
     /// One block between blank lines, its head among them as the first; ends when the server closes or nothing comes for half a minute.
     let blocks: AsyncStream<String>
     private let descriptor: Int32
+    /// The last block where the server neither closed nor said anything.
+    static let silence = "silence"
 
     init(
         _ address: ListenAddress, query: String = "", last: String? = nil, token: String? = nil, reads: Bool = true
@@ -50,6 +52,7 @@ final class TestEventStream: Sendable {
         while true {
             let got = Glibc.read(descriptor, &buffer, buffer.count)
             if got < 0, errno == EINTR { continue }
+            if got < 0, errno == EAGAIN { blocks.yield(silence) }
             guard got > 0 else { return blocks.finish() }
             pending += String(decoding: buffer[..<got], as: UTF8.self).replacing("\r\n", with: "\n")
             while let end = pending.range(of: "\n\n") {

@@ -75,10 +75,9 @@ extension TestBackend {
         let test = try await TestBackend(listen: Self.local, streams: streams)
         let (_, token) = try await test.client(of: "anna")
         let stream = try TestEventStream(test.backend.address, token: token)
-        for await block in stream.blocks where block.contains("heartbeat") { break }
+        #expect(await stream.blocks.first { $0.contains("heartbeat") } != nil)
         _ = try await test.register.revoke(String(token.split(separator: "_")[1]))
-        // Ends, or the test's time does.
-        for await _ in stream.blocks {}
+        #expect(await !stream.blocks.contains(TestEventStream.silence))
         await test.backend.stop()
     }
 
@@ -191,6 +190,7 @@ extension TestBackend {
         let (_, wedding) = try await test.client(of: "anna", shoot: "wedding")
         let others = try TestEventStream(test.backend.address, last: "0", token: party)
         let own = try TestEventStream(test.backend.address, last: "0", token: wedding)
+        #expect(await others.blocks.first { $0.hasPrefix("retry: ") } != nil)
         let file = try TestFile("up-1")
         try await everything.upload(file)
         _ = try await everything.attach(file)

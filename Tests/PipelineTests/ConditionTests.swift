@@ -20,13 +20,15 @@ import Vocabulary
     /// Runs until all items are at their ends.
     /// - Parameter whenWaiting: called once when an item says that it waits.
     private func run(
-        _ stage: Stage, _ settings: IngestSettings, whenWaiting: @escaping @Sendable (Box) async throws -> Void
+        _ stage: Stage, _ settings: IngestSettings, events: @escaping @Sendable (BoxEvent) -> Void = { _ in },
+        whenWaiting: @escaping @Sendable (Box) async throws -> Void
     ) async throws -> (items: [ItemStatus], reasons: Set<String>) {
         let box = try await Box.open(settings)
         let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .original))
         let reasons = Mutex<Set<String>>([])
         let acting = Mutex<Task<Void, any Error>?>(nil)
         try await box.run(until: .itemsFinal(report.items)) { event in
+            events(event)
             guard case .item(let item) = event, let reason = item.waiting else { return }
             reasons.withLock { _ = $0.insert("\(item.name): \(reason)") }
             acting.withLock { if $0 == nil { $0 = Task { try await whenWaiting(box) } } }
@@ -45,11 +47,12 @@ import Vocabulary
         var settings = stage.settings()
         settings.surroundings = world.look
         settings.conditions.meteredBytesMax = 1 << 20
-        let (items, reasons) = try await run(stage, settings) { box in
+        let isSmallReady = Signal()
+        let (items, reasons) = try await run(stage, settings) { event in
+            if case .item(let item) = event, item.name == "small.jpg", item.state == .ready { isSmallReady.give() }
+        } whenWaiting: { box in
             // The small one does not wait for the large one.
-            while try await box.items().first(where: { $0.name == "small.jpg" })?.state != .ready {
-                try await Task.sleep(for: .milliseconds(10))
-            }
+            await isSmallReady.wait()
             let large = try #require(try await box.items().first { $0.name == "large.mp4" })
             #expect(large.state == .uploading && large.waiting == "Waiting for an unmetered network")
             world.change { $0.isMetered = false }
@@ -66,15 +69,17 @@ import Vocabulary
         var settings = stage.settings()
         settings.conditions.hours = try AllowedHours("00:00-06:00")
         settings.surroundings = world.look
-        let puts = Mutex(0)
+        let puts = Tally()
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
             guard request.headers["Content-MD5"] != nil else { return nil }
-            let number = puts.withLock {
-                $0 += 1; return $0
-            }
+            let number = puts.next()
             if number == 3 { world.change { $0.minute = 360 } }
             // What comes after stays on its way until the look at the clock breaks it off.
-            if number > 3, await world.look().minute == 360 { try? await Task.sleep(for: .seconds(60)) }
+            if number > 3, await world.look().minute == 360 {
+                let (never, keep) = AsyncStream.makeStream(of: Void.self)
+                for await _ in never {}
+                withExtendedLifetime(keep) {}
+            }
             return nil
         }
         settings.transport = network

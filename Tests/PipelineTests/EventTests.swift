@@ -9,32 +9,6 @@ import Vocabulary
 
 @testable import Backend
 
-/// Something that happens once and that many may wait for.
-private final class Signal: Sendable {
-    private struct State {
-        var isGiven = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-    private let state = Mutex(State())
-    func give() {
-        let waiting = state.withLock { state in
-            state.isGiven = true
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
-    }
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isGiven = state.withLock { state in
-                if !state.isGiven { state.waiting.append(continuation) }
-                return state.isGiven
-            }
-            if isGiven { continuation.resume() }
-        }
-    }
-}
-
 /// Holds the attach back until events flow, and the backend until the box has looked once.
 private struct WatchedTransport: UploadTransport {
     let wrapped = HTTPClient()

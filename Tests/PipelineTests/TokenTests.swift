@@ -74,16 +74,34 @@ private struct TokenHouse {
     }
 }
 
+/// Tells each time that a token was refused.
+private struct RefusalWatch: UploadTransport {
+    let wrapped = HTTPClient()
+    private let refusals = Tally()
+    private let told: @Sendable (_ number: Int) -> Void
+
+    init(_ told: @escaping @Sendable (_ number: Int) -> Void) { self.told = told }
+
+    func send(_ request: Curl.HTTPRequest) async throws(Failure) -> Curl.HTTPResponse {
+        let answer = try await wrapped.send(request)
+        if answer.status == 401 { told(refusals.next()) }
+        return answer
+    }
+    func stream(
+        _ request: Curl.HTTPRequest, receive: @escaping @Sendable (Curl.HTTPResponse, [UInt8]) -> Bool
+    ) async throws(Failure) -> Curl.HTTPResponse { try await wrapped.stream(request, receive: receive) }
+}
+
 @Suite(.timeLimit(.minutes(2))) struct TokenTests {
     @Test func aTokenThatExpiresInTheMiddleIsReadAgainAndTheIngestGoesOn() async throws {
         let house = try await TokenHouse()
         try house.write("a.mp4", .video, size: 20 << 20, seed: 1)
         for index in 0..<3 { try house.write("p\(index).jpg", .photo, size: 3000, seed: 2 + index) }
         try await house.renew(seconds: 600)
-        let isExpired = Mutex(false)
+        let parts = Tally()
         let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
             // With the first part on its way the old one ends; the file has the next one already.
-            guard request.headers["Content-MD5"] != nil, isExpired.withLock({ !$0.exchanged(true) }) else { return nil }
+            guard request.headers["Content-MD5"] != nil, parts.next() == 1 else { return nil }
             try? await house.renew()
             house.skipped.forward(seconds: 601)
             return nil
@@ -92,7 +110,7 @@ private struct TokenHouse {
         #expect(states == Array(repeating: .ready, count: 4))
         #expect(waits == [])
         #expect(attempts == [0, 0, 0, 0])
-        #expect(isExpired.withLock { $0 }, "the token never ended: the test shows nothing")
+        #expect(parts.next() > 1, "the token never ended: the test shows nothing")
         #expect(network.sentAgain == [])
         try await house.end()
     }
@@ -102,25 +120,22 @@ private struct TokenHouse {
         try house.write("a.mp4", .video, size: 20 << 20, seed: 1)
         for index in 0..<3 { try house.write("p\(index).jpg", .photo, size: 3000, seed: 2 + index) }
         try await house.renew(seconds: 600)
-        let isExpired = Mutex(false)
-        let refusals = Mutex(0)
-        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
-            guard request.headers["Content-MD5"] != nil, isExpired.withLock({ !$0.exchanged(true) }) else { return nil }
+        let parts = Tally()
+        // More refusals than any item has attempts, before somebody comes.
+        let isRefusedOften = Signal()
+        let http = RefusalWatch { if $0 == 12 { isRefusedOften.give() } }
+        let network = LossyTransport(http, seed: 1, chance: 0) { request in
+            guard request.headers["Content-MD5"] != nil, parts.next() == 1 else { return nil }
             house.skipped.forward(seconds: 601)
             return nil
         }
         let (states, waits, attempts) = try await ingest(house, network) {
-            // More refusals than any item has attempts, before somebody comes.
-            while network.exchanges.count(where: { $0.status == 401 }) < 12 {
-                try await Task.sleep(for: .milliseconds(10))
-            }
-            refusals.withLock { $0 = network.exchanges.count { $0.status == 401 } }
+            await isRefusedOften.wait()
             try await house.renew()
         }
         #expect(states == Array(repeating: .ready, count: 4))
         #expect(waits.count == 2 && waits.first??.contains("token") == true && waits.last == .some(nil), "\(waits)")
         #expect(attempts == [0, 0, 0, 0])
-        #expect(refusals.withLock { $0 } >= 12)
         #expect(network.sentAgain == [])
         try await house.end()
     }
@@ -160,14 +175,6 @@ private struct TokenHouse {
         var attempts: [Int] = []
         for id in report.items { attempts.append(try await box.show(id).attempts) }
         return (try await box.items(report.items).map(\.state), waits.withLock { $0 }, attempts)
-    }
-}
-
-extension Bool {
-    /// Sets it. - Returns: what it was.
-    fileprivate mutating func exchanged(_ value: Bool) -> Bool {
-        defer { self = value }
-        return self
     }
 }
 

@@ -108,16 +108,7 @@ extension HTTPRequest {
 
     @Test func aRefusedURLIsSignedAgainForThatPartOnly() async throws {
         let stage = try await Stage()
-        let isRefused = Mutex(false)
-        let network = BentNetwork { request, _, send throws(Failure) in
-            let isFirst =
-                request.partName == "1.2"
-                && isRefused.withLock { was in
-                    defer { was = true }
-                    return !was
-                }
-            return isFirst ? Self.s3(403, "AccessDenied") : try await send(request)
-        }
+        let network = Self.refusing(once: "1.2", Self.s3(403, "AccessDenied"))
         let item = try await send(network, stage)
         #expect(item.state == .ready && item.generation == 1)
         #expect(network.signed == [[2]])
@@ -143,16 +134,7 @@ extension HTTPRequest {
 
     @Test func aPartThatFindsNoSessionAsksTheBackendAndTheRestIsSentInTheSameGeneration() async throws {
         let stage = try await Stage()
-        let isLost = Mutex(false)
-        let network = BentNetwork { request, _, send throws(Failure) in
-            let isFirst =
-                request.partName == "1.2"
-                && isLost.withLock { was in
-                    defer { was = true }
-                    return !was
-                }
-            return isFirst ? Self.s3(404, "NoSuchUpload") : try await send(request)
-        }
+        let network = Self.refusing(once: "1.2", Self.s3(404, "NoSuchUpload"))
         let item = try await send(network, stage, clipSize: 60 << 20)
         #expect(item.state == .ready)
         #expect(network.count(.reopen) == 1)
@@ -212,7 +194,7 @@ extension HTTPRequest {
         settings.clock.sleep = { seconds in try? await Task.sleep(for: .seconds(seconds / 200)) }
         let box = try await Box.open(settings)
         let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .original))
-        let (isDone, done) = AsyncStream.makeStream(of: Void.self)
+        let done = Signal()
         let ready = Mutex<Set<ItemID>>([])
         let run = Task {
             try await box.run(until: .stopped) { event in
@@ -221,10 +203,10 @@ extension HTTPRequest {
                     ready.insert(progress.id)
                     return ready.count
                 }
-                if count == 4 { done.yield() }
+                if count == 4 { done.give() }
             }
         }
-        for await _ in isDone { break }
+        await done.wait()
         run.cancel()
         _ = try? await run.value
         #expect(try await box.items(report.items).filter { $0.state == .ready }.count == 4)
@@ -240,14 +222,9 @@ extension HTTPRequest {
         async throws
     {
         let stage = try await Stage()
-        let puts = Mutex(0)
-        let network = BentNetwork { request, _, send throws(Failure) in
+        let network = BentNetwork { request, before, send throws(Failure) in
             let answer = try await send(request)
-            if request.kind == .part,
-                puts.withLock({
-                    $0 += 1; return $0
-                }) == 2, let path = stage.onlyStagedOriginal
-            {
+            if request.kind == .part, before == 1, let path = stage.onlyStagedOriginal {
                 do { try Self.harm(path, mishap) } catch {
                     throw Failure(.internalError, "The test could not harm the file.", detail: "\(error)")
                 }
@@ -267,14 +244,9 @@ extension HTTPRequest {
     @Test func aFileThatIsGoneHereAndAtItsSourceIsMissingAndHoldsUpNoOther() async throws {
         let stage = try await Stage()
         let source = try stage.write("a.mp4", .video, size: 40 << 20)
-        let puts = Mutex(0)
-        let network = BentNetwork { request, _, send throws(Failure) in
+        let network = BentNetwork { request, before, send throws(Failure) in
             let answer = try await send(request)
-            if request.kind == .part,
-                puts.withLock({
-                    $0 += 1; return $0
-                }) == 2, let path = stage.onlyStagedOriginal
-            {
+            if request.kind == .part, before == 1, let path = stage.onlyStagedOriginal {
                 do {
                     try FileManager.default.removeItem(atPath: path)
                     try FileManager.default.removeItem(atPath: source)
@@ -289,6 +261,14 @@ extension HTTPRequest {
         let (_, others) = try await stage.ingest(stage.settings(), prepare: .original)
         #expect(others.map(\.state) == [.ready])
         await stage.backend.backend.stop()
+    }
+
+    /// Answers a part itself, the first time that it comes.
+    private static func refusing(once part: String, _ answer: HTTPResponse) -> BentNetwork {
+        let tries = Tally()
+        return BentNetwork { request, _, send throws(Failure) in
+            request.partName == part && tries.next() == 1 ? answer : try await send(request)
+        }
     }
 
     private static func harm(_ path: String, _ mishap: Mishap) throws {

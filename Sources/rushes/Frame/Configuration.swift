@@ -26,7 +26,7 @@ struct Configuration: Sendable, Equatable {
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
-    /// The keys of the file; the same words as the variables.
+    /// The keys of the file.
     private struct Settings: Decodable {
         var home, server, token: String?
         var tokenFile: String?

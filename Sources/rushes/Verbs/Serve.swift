@@ -11,7 +11,8 @@ extension Verb {
             RUSHES_S3_ENDPOINT, _BUCKET, _REGION, _ACCESS_KEY and _SECRET_KEY the files lie in
             that store, and clients send them straight to it. Without --listen it answers on a
             Unix socket in that folder, to this user only; over TCP each request needs a token
-            (rushes token create). TLS is for a proxy in front. It ends on SIGTERM.
+            (rushes token create), but for signed URLs, /healthz and /readyz. TLS is for a proxy
+            in front. It ends on SIGTERM.
             """,
         options: [.listen, .data, .memory]
     ) { arguments async throws(Failure) in

@@ -21,10 +21,10 @@ extension Verb {
     }
 
     static let show = Verb(
-        "show", operands: "ITEM", operandCount: 1...1, summary: "tell an item's whole story",
+        "show", operands: "ITEM", operandCount: 1...1, summary: "tell an item's story",
         details: """
-            ITEM is an id, as status shows them, or its beginning. Each hash, part, retry, wait
-            and event stands there with its time.
+            ITEM is an id, as status shows them, or its beginning. Hashes, parts, retries, waits
+            and events stand there with their times.
             """, options: [.json]
     ) { arguments async throws(Failure) in
         guard let box = try await BoxView.open(home: try Configuration.current().home) else {
