@@ -24,7 +24,7 @@ public enum Thumb {
             let (largest, warnings) = try upright(picture, first.size, budget: budget, sink: sink)
             return try write(
                 largest, plan: plan, settings: settings, warnings: picture.header.warnings + warnings, limits: limits,
-                sink: sink)
+                budget: budget, sink: sink)
         } catch {
             guard error.code.isVerdict else { throw error }
             return ThumbReport(outcome: .reject, reason: Reason(error))
@@ -71,16 +71,15 @@ public enum Thumb {
     /// Largest first, each from the one before it.
     private static func write(
         _ largest: Planes, plan: ThumbPlan, settings: ThumbSettings, warnings: [MediaWarning], limits: MediaLimits,
-        sink: any OutputSink
+        budget: MemoryBudget, sink: any OutputSink
     ) throws(Failure) -> ThumbReport {
-        let budget = MemoryBudget(limits)
         var current = largest
         for (index, output) in plan.outputs.enumerated() {
             try sink.progress(
                 MediaProgress(fraction: 0.65 + 0.35 * Double(index) / Double(plan.outputs.count), frames: 1))
             current = try current.scaled(to: output.size, budget: budget)
             let descriptor = try sink.open(output.name)
-            try StillEncoder.write(current, settings, to: descriptor, limits: limits)
+            try StillEncoder.write(current, settings, to: descriptor, limits: limits, budget: budget)
             try sink.seal(
                 output.name, role: .thumbnail, contentType: settings.format.contentType, width: output.size.width,
                 height: output.size.height, duration: nil)

@@ -50,7 +50,7 @@ import Vocabulary
         let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160, 50, 20]))
         #expect(report.outcome == .made && report.warnings.isEmpty)
         for width in [160, 50, 20] {
-            let (alone, _) = (try Self.make(bytes, ThumbSettings(sizes: [width])).sink, 0)
+            let alone = try Self.make(bytes, ThumbSettings(sizes: [width])).sink
             for written in [sink, alone] {
                 let pixels = try Pixels(jpeg: #require(written.files["\(width)"]).bytes)
                 for (index, color) in Pictures.quarters.enumerated() {
@@ -123,7 +123,7 @@ import Vocabulary
         #expect(held >= 160 * 96 * 3)
     }
 
-    /// Noise, so that all kinds of codes come; with a marker now and then, and cut and damaged too.
+    /// Noise, so that all kinds of codes come; whole, cut and damaged.
     @Test(arguments: [20, 82, 97, 100], [0, 1])
     func theFasterReaderReadsWhatTheLibraryReads(quality: Int, isGrey: Int) throws {
         var random = SeededNumbers(state: UInt64(quality))
@@ -156,6 +156,7 @@ import Vocabulary
     private static func samples(_ bytes: [UInt8], _ denominator: Int, readsHuffman: Bool) throws -> [UInt8] {
         let reader = try JPEGReader(ByteView(bytes))
         let components = try reader.start(denominator, readsHuffman: readsHuffman)
+        #expect(reader.isFaster == (readsHuffman && JPEGReader.canBeFaster))
         let room = 1024
         let store = UnsafeMutablePointer<UInt8>.allocate(capacity: room * 64)
         defer { store.deallocate() }

@@ -33,7 +33,6 @@ import Vocabulary
             upright: PixelSize(width: 1000, height: 500), settings: ThumbSettings(sizes: [256, 2048, 512, 256, 0, -5]))
         #expect(plan.outputs.map(\.name.rawValue) == ["2048", "512", "256"])
         #expect(plan.outputs.map(\.size.width) == [1000, 512, 256])
-        #expect(plan.longSide == 1000)
     }
 
     @Test func sumsAndProductsThatDoNotFitAreNil() {

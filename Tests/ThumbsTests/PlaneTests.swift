@@ -17,6 +17,17 @@ import Testing
         return plane
     }
 
+    /// A file may say that it is larger than what it holds.
+    @Test(arguments: [(48, 32, 48), (48, 24, 48), (960, 540, 960), (320, 250, 320), (512, 256, 256)])
+    func beyondTheSamplesTheLastOneStands(extent: Int, count: Int, target: Int) {
+        let runs = Resampler.runs(extent: Double(extent), count: count, target: target)
+        #expect(runs.count == target)
+        for run in runs {
+            #expect(run.first >= 0 && run.first + run.weights.count <= count)
+            #expect(abs(run.weights.reduce(0, +) - 1) < 0.001 && run.weights.allSatisfy { abs($0) < 1.5 })
+        }
+    }
+
     @Test(arguments: 0..<5)
     func anEvenPlaneStaysEven(row: Int) throws {
         let (from, to) = Self.shapes[row]

@@ -102,7 +102,7 @@ enum Pictures {
         let file = Scratch()
         try StillEncoder.write(
             Planes(raster(size), budget: roomy), ThumbSettings(sizes: [], quality: 95), to: file.descriptor,
-            limits: MediaLimits())
+            limits: MediaLimits(), budget: roomy)
         var bytes = file.bytes
         if let exif {
             var segment = ByteWriter()

@@ -114,6 +114,10 @@ final class HEIFStill {
             case heif_chroma_422: (across: 2, down: 1)
             default: (across: 1, down: 1)
             }
+        // The picture as it came: what the file says of it may be something else.
+        let luma = PixelSize(
+            width: Int(heif_image_get_width(image, heif_channel_Y)),
+            height: Int(heif_image_get_height(image, heif_channel_Y)))
         var components: [Plane] = []
         for (index, channel) in channels.enumerated() {
             guard heif_image_get_bits_per_pixel_range(image, channel) == 8 else { return nil }
@@ -127,7 +131,7 @@ final class HEIFStill {
                     width: Int(heif_image_get_width(image, channel)), height: Int(heif_image_get_height(image, channel))
                 ),
                 extent: index == 0
-                    ? nil : (Double(size.width) / Double(part.across), Double(size.height) / Double(part.down)))
+                    ? nil : (Double(luma.width) / Double(part.across), Double(luma.height) / Double(part.down)))
             let (shape, extent) = Planes.shape(index, of: target)
             components.append(try PlaneScaler.scaledCopy(of: source, to: shape, extent: extent, budget: budget))
         }

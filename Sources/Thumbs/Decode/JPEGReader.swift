@@ -41,6 +41,11 @@ final class JPEGReader {
         return (0..<pointer.pointee.info.num_components).map { rushes_jpeg_component_at(pointer, $0) }
     }
 
+    /// Whether this build has the faster reader: it knows one version of the library, on one processor.
+    static let canBeFaster = RUSHES_JPEG_READS_HUFFMAN != 0
+    /// Whether it is at work, from `start` on.
+    var isFaster: Bool { pointer.pointee.huffman.library != nil }
+
     /// The next rows of every component.
     /// - Parameter rows: for each component as many as it gives at a time.
     /// - Returns: false when there are no more.

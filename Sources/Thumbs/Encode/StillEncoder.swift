@@ -6,13 +6,13 @@ import Vocabulary
 /// Writes a thumbnail: baseline JPEG in 4:2:0, or WebP; without metadata and without a profile, which means sRGB.
 enum StillEncoder {
     /// - Parameter planes: in 4:2:0, or grey.
-    static func write(_ planes: Planes, _ settings: ThumbSettings, to descriptor: Int32, limits: MediaLimits)
-        throws(Failure)
-    {
+    static func write(
+        _ planes: Planes, _ settings: ThumbSettings, to descriptor: Int32, limits: MediaLimits, budget: MemoryBudget
+    ) throws(Failure) {
         let quality = min(max(settings.quality, 1), 100)
         switch settings.format {
         case .jpeg: try writeJPEG(planes, quality: quality, to: descriptor, limits: limits)
-        case .webp: try writeWebP(planes, quality: quality, to: descriptor, limits: limits)
+        case .webp: try writeWebP(planes, quality: quality, to: descriptor, limits: limits, budget: budget)
         }
     }
 
@@ -37,10 +37,9 @@ enum StillEncoder {
         try store(UnsafeRawBufferPointer(start: output, count: Int(count)), in: descriptor, limits: limits)
     }
 
-    private static func writeWebP(_ planes: Planes, quality: Int, to descriptor: Int32, limits: MediaLimits)
-        throws(Failure)
-    {
-        let budget = MemoryBudget(limits)
+    private static func writeWebP(
+        _ planes: Planes, quality: Int, to descriptor: Int32, limits: MediaLimits, budget: MemoryBudget
+    ) throws(Failure) {
         // libwebp keeps its own planes and the coefficients of all blocks.
         try budget.admit(planes.size.area.map { $0 * 8 })
         let raster = try planes.raster(budget: budget).inRGB(budget: budget)

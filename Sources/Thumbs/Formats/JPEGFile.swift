@@ -44,7 +44,9 @@ struct JPEGFile: PictureFile {
         }
         let plan = JPEGScalePlan(stored: frame.size, longSide: longSide)
         try budget.admit(
-            sum(Raster.byteCount(plan.decoded, layout: layout, depth: 8), coefficientBytes, workBytes))
+            sum(
+                Raster.byteCount(plan.decoded, layout: layout, depth: 8), try JPEGReader(bytes).coefficientBytes,
+                workBytes))
         let raster = try Raster(size: plan.decoded, layout: layout, depth: 8, budget: budget)
         raster.clear()
         let warnings = try read { decoder, source in
@@ -145,14 +147,6 @@ struct JPEGFile: PictureFile {
         let words = decoder.words
         let isDamage = words.contains("Corrupt JPEG data") || words.contains("Premature end")
         return try warnings(of: isDamage ? words : nil)
-    }
-
-    /// A progressive picture is held whole, two bytes a coefficient, before a pixel appears.
-    private var coefficientBytes: Int? {
-        guard frame.isProgressive || frame.marker == 0xCA else { return 0 }
-        let most = frame.sampling.map { max(1, $0.horizontal * $0.vertical) }.max() ?? 1
-        let all = frame.sampling.reduce(0) { $0 + max(1, $1.horizontal * $1.vertical) }
-        return product(frame.size.width + 64, frame.size.height + 64, 2, all).map { $0 / most }
     }
 
     /// Rows that the decoder holds at a time, generously.

@@ -92,7 +92,10 @@ final class Resampler {
             let center = origin + (Double(index) + 0.5) * scale - 0.5
             let first = max(0, Int((center - support).rounded(.up)))
             let last = min(count - 1, Int((center + support).rounded(.down)))
-            guard first <= last else { return Run(first: min(max(Int(center.rounded()), 0), count - 1), weights: [1]) }
+            // Beyond the samples the lobes add up to nothing.
+            guard first <= last, center > -1, center < Double(count) else {
+                return Run(first: min(max(Int(center.rounded()), 0), count - 1), weights: [1])
+            }
             let raw = (first...last).map { lanczos((Double($0) - center) / stretch) }
             let total = raw.reduce(0, +)
             return Run(first: first, weights: raw.map { Float($0 / total) })

@@ -10,13 +10,10 @@ struct ThumbPlan: Equatable {
 
     /// Largest first; one for each size that was asked for.
     var outputs: [Output]
-    /// Long side that has to be decoded at least.
-    var longSide: Int
 
     init(upright: PixelSize, settings: ThumbSettings) {
         let sizes = Set(settings.sizes.filter { $0 > 0 }).sorted(by: >)
         outputs = sizes.map { Output(name: ThumbSettings.name(of: $0), size: upright.fitting(longSide: $0)) }
-        longSide = outputs.first?.size.longSide ?? 0
     }
 }
 
