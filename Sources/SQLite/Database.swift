@@ -1,6 +1,7 @@
 internal import CSQLite
 import Dispatch
 import Files
+import Glibc
 public import Vocabulary
 
 /// One connection to one SQLite database. Calls run on a queue of its own, since SQLite blocks; a transaction's body is synchronous, so
@@ -19,6 +20,8 @@ public actor Database {
     private static let statementCountMax = 256
     /// How long a writer of another process is waited for, in milliseconds.
     private static let busyTimeout: Int32 = 15_000
+    /// Milliseconds between two looks where SQLite does not wait itself.
+    private static let busyInterval: Int32 = 5
 
     /// What has come since the last commit began.
     private var waiting: [WaitingWrite] = []
@@ -59,7 +62,7 @@ public actor Database {
 
     private func prepareSchema(_ migrations: [String]) async throws(Failure) {
         sqlite3_busy_timeout(connection, Self.busyTimeout)
-        try execute("PRAGMA journal_mode=WAL")
+        try keepLog()
         try execute("PRAGMA synchronous=FULL")
         // KiB, negative by SQLite's convention. The default of 2 MiB a connection fills slowly over thousands of items and looks like a leak;
         // the system's own cache has the pages anyway.
@@ -76,6 +79,18 @@ public actor Database {
                 try database.execute(migrations[index])
                 try database.execute("PRAGMA user_version=\(index + 1)")
             }
+        }
+    }
+
+    /// SQLite waits for nobody where a database gets its log: of two that open a new one at once, one would be refused.
+    private func keepLog() throws(Failure) {
+        var waited: Int32 = 0
+        while true {
+            do throws(Failure) { return try execute("PRAGMA journal_mode=WAL") } catch {
+                guard error.code == .busy, waited < Self.busyTimeout else { throw error }
+            }
+            usleep(useconds_t(Self.busyInterval) * 1000)
+            waited += Self.busyInterval
         }
     }
 

@@ -133,6 +133,16 @@ final class ScratchFolder {
         }
     }
 
+    @Test func manyMayOpenANewDatabaseAtOnce() async throws {
+        for round in 0..<200 {
+            let (path, schema) = (scratch.path + "/db\(round)", schema)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 { group.addTask { _ = try await Database.open(path, migrations: schema) } }
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test func valuesComeBackAsTheyWent() async throws {
         let database = try await Database.open(scratch.path + "/db", migrations: schema)
         let values: [SQLValue] = [.null, 7, .real(1.5), "", "né\u{0}wline\n", .blob([]), .blob([0, 255])]
