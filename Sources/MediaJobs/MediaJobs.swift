@@ -18,13 +18,22 @@ public final class MediaJobs: Sendable {
 
     private struct Pool {
         var idle: [IdleWorker] = []
-        /// Jobs that have a process or are about to get one.
-        var running = 0
+        /// Processes that carry a job out, or are being started for one.
+        var busy = 0
         var nextJob = 0
         var isShutDown = false
 
-        mutating func takeIdle(of owner: MediaOwner) -> IdleWorker? {
-            idle.lastIndex { $0.owner == owner }.map { idle.remove(at: $0) }
+        /// The process for a job, which counts as busy from here on.
+        /// - Returns: nil when a new one has to be started.
+        mutating func take(of owner: MediaOwner?) -> IdleWorker? {
+            busy += 1
+            guard let owner else { return nil }
+            return idle.lastIndex { $0.owner == owner }.map { idle.remove(at: $0) }
+        }
+
+        /// The idle process that has waited longest, when there are more processes than so many.
+        mutating func takeSurplus(over count: Int) -> IdleWorker? {
+            idle.isEmpty || busy + idle.count <= count ? nil : idle.removeFirst()
         }
     }
     private struct IdleWorker {
@@ -165,11 +174,9 @@ public final class MediaJobs: Sendable {
         defer { places.leave() }
         let number = try pool.withLock { pool throws(Failure) in
             guard !pool.isShutDown else { throw Failure(.cancelled, "Stopped.") }
-            pool.running += 1
             pool.nextJob += 1
             return pool.nextJob
         }
-        defer { pool.withLock { $0.running -= 1 } }
         let job = MediaJob(id: number, file: name, work: work, limits: limits)
         let cancellation = Cancellation()
         return await withTaskCancellationHandler {
@@ -213,11 +220,7 @@ public final class MediaJobs: Sendable {
             let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
             // Before the process may get another job, which a late cancelling would hit.
             cancellation.detach()
-            if ending.isReusable, !cancellation.isCancelled {
-                giveBack(current, after: job)
-            } else {
-                current.worker.child.stop()
-            }
+            giveBack(current, after: job, isReusable: ending.isReusable && !cancellation.isCancelled)
             if job.limits.mayAskForMore, ending.isReusable, case .failure(let failure) = ending.result,
                 failure.code == .overBudget
             {
@@ -250,40 +253,41 @@ public final class MediaJobs: Sendable {
     // MARK: The processes
 
     private func takeWorker(for job: MediaJob, of owner: MediaOwner, isAlone: Bool) throws(Failure) -> IdleWorker {
-        if !job.work.needsOwnProcess {
-            while let idle = pool.withLock({ $0.takeIdle(of: owner) }) {
-                if idle.worker.isFit(below: memory.idleBytesMax) {
-                    stopSurplus(isAlone: isAlone)
-                    return idle
-                }
-                idle.worker.child.stop()
-            }
+        var taken = pool.withLock { $0.take(of: job.work.needsOwnProcess ? nil : owner) }
+        if let idle = taken, !idle.worker.isFit(below: memory.idleBytesMax) {
+            idle.worker.child.stop()
+            taken = nil
         }
-        stopSurplus(isAlone: isAlone)
-        return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
-    }
-
-    /// Idle processes make room for the running ones, the one that has waited longest first.
-    private func stopSurplus(isAlone: Bool) {
-        while let surplus = pool.withLock({ pool in
-            let room = isAlone ? 0 : max(0, memory.processCount - pool.running)
-            return pool.idle.count <= room ? nil : pool.idle.removeFirst()
-        }) {
+        // Idle processes make room for the busy ones.
+        while let surplus = pool.withLock({ $0.takeSurplus(over: isAlone ? 1 : memory.processCount) }) {
             surplus.worker.child.stop()
         }
+        if let taken { return taken }
+        do throws(Failure) {
+            return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
+        } catch {
+            pool.withLock { $0.busy -= 1 }
+            throw error
+        }
     }
 
-    private func giveBack(_ used: IdleWorker, after job: MediaJob) {
+    private func giveBack(_ used: IdleWorker, after job: MediaJob, isReusable: Bool) {
         let next = IdleWorker(worker: used.worker, owner: used.owner, jobCount: used.jobCount + 1)
-        let isKept =
-            !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax
+        let mayStay =
+            isReusable && !job.work.needsOwnProcess && next.jobCount < settings.jobsPerProcessMax
             && next.worker.isFit(below: memory.idleBytesMax)
-            && pool.withLock { pool in
-                guard !pool.isShutDown else { return false }
+        let isKept = pool.withLock { pool in
+            let isKept = mayStay && !pool.isShutDown
+            if isKept {
+                pool.busy -= 1
                 pool.idle.append(next)
-                return true
             }
-        if !isKept { used.worker.child.stop() }
+            return isKept
+        }
+        guard !isKept else { return }
+        // It counts until it is gone: none is started in its place before that.
+        used.worker.child.stop()
+        pool.withLock { $0.busy -= 1 }
     }
 }
 

@@ -61,6 +61,18 @@ import Vocabulary
         await bench.close()
     }
 
+    @Test func jobsThatComeAtOnceShareTheProcessesThatAreThere() async throws {
+        let bench = try Bench(processCountMax: 2)
+        let seen = try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 1...100 {
+                group.addTask { try await bench.jobs.probe(bench.input, name: "number").warnings.first?.message }
+            }
+            return try await group.reduce(into: Set<String>()) { if let number = $1 { $0.insert(number) } }
+        }
+        #expect(1...2 ~= seen.count)
+        await bench.close()
+    }
+
     @Test func anIdleProcessMakesRoomForAnotherOwner() async throws {
         let bench = try Bench(processCountMax: 1)
         var seen: Set<String> = []
