@@ -1,25 +1,21 @@
-internal import CSQLite
 import Dispatch
 import Files
 import Glibc
+import Synchronization
 public import Vocabulary
 
-/// One connection to one SQLite database. Calls run on a queue of its own, since SQLite blocks; a transaction's body is synchronous, so
-/// nothing can come between its statements.
+/// One SQLite database, through two connections. Writes go through a queue of their own, since making them durable blocks; a transaction's body is
+/// synchronous, so nothing can come between its statements. Reads are carried out where they are asked for: in WAL mode they wait for no
+/// writer, and to change threads twice costs more than to look up a row.
 ///
-/// WAL with `synchronous=FULL`: a transaction that has returned survives a power cut.
+/// WAL with `synchronous=FULL`: a transaction that has returned survives a power cut, and none is read that would not.
 public actor Database {
     private let executor = DatabaseExecutor()
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     public nonisolated let path: String
-    // OpaquePointer is not Sendable; this one is touched on the executor's queue alone, from the end of `init` on.
-    private let connection: OpaquePointer
-    private var statements: [String: StatementBox] = [:]
-    /// Kept prepared statements. The number of different texts is fixed by the code, this only bounds a mistake.
-    private static let statementCountMax = 256
-    /// How long a writer of another process is waited for, in milliseconds.
-    private static let busyTimeout: Int32 = 15_000
+    private let writer: Connection
+    private nonisolated let reader: Mutex<Connection>
     /// Milliseconds between two looks where SQLite does not wait itself.
     private static let busyInterval: Int32 = 5
 
@@ -28,52 +24,39 @@ public actor Database {
     /// Writes in one commit. There are as many writers as operations at once; this only bounds a mistake.
     private static let groupMax = 256
 
-    private init(path: String, connection: OpaquePointer) {
-        self.path = path
-        self.connection = connection
-    }
-
-    isolated deinit {
-        statements.removeAll()
-        sqlite3_close_v2(connection)
-    }
-
     /// Opens or creates the database and brings its schema up to date.
     /// - Parameter migrations: SQL scripts in order; their number is kept as `user_version`, each runs once, in a transaction of its own.
-    public static func open(_ path: String, migrations: [String]) async throws(Failure) -> Database {
+    public init(_ path: String, migrations: [String]) async throws(Failure) {
         // Transactions that a killed process wrote and did not come to sync are found by the next one and acted upon: they have to be durable
         // before they are read. (Closing another descriptor of the log drops no lock: SQLite holds none on it.)
         do throws(Failure) { try OpenFile.reading(path + "-wal").synchronize() } catch {
             // None, or gone this moment: the last one to close has written everything into the database then.
             guard error.code == .sourceMissing else { throw error }
         }
-        var opened: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        let result = sqlite3_open_v2(path, &opened, flags, nil)
-        guard result == SQLITE_OK, let opened else {
-            let detail = opened.map { String(cString: sqlite3_errmsg($0)) }
-            sqlite3_close_v2(opened)
-            throw SQLiteFault.failure(result, "open", path, detail)
-        }
-        let database = Database(path: path, connection: opened)
-        try await database.prepareSchema(migrations)
-        return database
+        self.path = path
+        writer = try Connection(path)
+        reader = Mutex(try Connection(path))
+        try await prepareSchema(migrations)
     }
 
     private func prepareSchema(_ migrations: [String]) async throws(Failure) {
-        sqlite3_busy_timeout(connection, Self.busyTimeout)
         try keepLog()
-        try execute("PRAGMA synchronous=FULL")
+        try writer.execute("PRAGMA synchronous=FULL")
+        try writer.execute("PRAGMA foreign_keys=ON")
         // KiB, negative by SQLite's convention. The default of 2 MiB a connection fills slowly over thousands of items and looks like a leak;
         // the system's own cache has the pages anyway.
-        try execute("PRAGMA cache_size=-512")
-        try execute("PRAGMA foreign_keys=ON")
+        try writer.execute("PRAGMA cache_size=-512")
+        try reader.withLock { reader throws(Failure) in
+            try reader.execute("PRAGMA cache_size=-512")
+            try reader.execute("PRAGMA query_only=ON")
+        }
+        let path = path
         try await write("schema") { database throws(Failure) in
             let version = try database.row("PRAGMA user_version")?.int(0) ?? 0
             guard version <= migrations.count else {
                 throw Failure(
                     .databaseError, "This folder was written by a newer Rushes: use that version.", remedy: .askUser,
-                    detail: "\(database.path): user_version \(version), known \(migrations.count)")
+                    detail: "\(path): user_version \(version), known \(migrations.count)")
             }
             for index in version..<migrations.count {
                 try database.execute(migrations[index])
@@ -86,8 +69,8 @@ public actor Database {
     private func keepLog() throws(Failure) {
         var waited: Int32 = 0
         while true {
-            do throws(Failure) { return try execute("PRAGMA journal_mode=WAL") } catch {
-                guard error.code == .busy, waited < Self.busyTimeout else { throw error }
+            do throws(Failure) { return try writer.execute("PRAGMA journal_mode=WAL") } catch {
+                guard error.code == .busy, waited < Connection.busyTimeout else { throw error }
             }
             usleep(useconds_t(Self.busyInterval) * 1000)
             waited += Self.busyInterval
@@ -99,21 +82,27 @@ public actor Database {
     ///
     /// Writes that come while another is being made durable share one commit: its sync is what a write costs.
     public func write<Value: Sendable>(
-        _ step: String, _ body: @escaping @Sendable (isolated Database) throws(Failure) -> Value
+        _ step: String, _ body: @escaping @Sendable (Connection) throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
-            var result = Result<Value, Failure>.failure(Failure(.internalError, "A write was never carried out."))
+            var result: Result<Value, Failure>?
             let write = WaitingWrite(step: step) {
                 do throws(Failure) {
-                    result = .success(try body(self))
+                    result = .success(try body(self.writer))
                     return nil
                 } catch {
                     result = .failure(error)
                     return error
                 }
             } end: { failure in
-                if case .success = result, let failure { result = .failure(failure) }
-                continuation.resume(returning: result)
+                if case .failure(let own)? = result {
+                    continuation.resume(returning: .failure(own))
+                } else if let failure {
+                    continuation.resume(returning: .failure(failure))
+                } else {
+                    continuation.resume(
+                        returning: result ?? .failure(Failure(.internalError, "A write was never carried out.")))
+                }
             }
             waiting.append(write)
             // Behind those who wait for the queue already: they may have something to write as well.
@@ -129,98 +118,57 @@ public actor Database {
         var failure: Failure?
         do throws(Failure) { try commit(group) } catch {
             // A failed COMMIT (disk full) leaves the transaction open; some errors have rolled it back already.
-            sqlite3_exec(connection, "ROLLBACK", nil, nil, nil)
+            try? writer.execute("ROLLBACK")
             failure = error
         }
         for write in group { write.end(failure) }
     }
 
     private func commit(_ group: ArraySlice<WaitingWrite>) throws(Failure) {
-        try run("BEGIN IMMEDIATE")
+        try writer.run("BEGIN IMMEDIATE")
         var changed: [String] = []
         for write in group {
-            let before = sqlite3_total_changes64(connection)
+            let before = writer.changeCount
             // One that fails must not take the others with it.
-            if group.count > 1 { try run("SAVEPOINT one") }
+            if group.count > 1 { try writer.run("SAVEPOINT one") }
             if let failure = write.run() {
                 // Alone; or some errors (disk full) have rolled everything back already.
-                if group.count == 1 || sqlite3_get_autocommit(connection) != 0 { throw failure }
-                try run("ROLLBACK TO one")
-            } else if sqlite3_total_changes64(connection) != before {
+                if group.count == 1 || !writer.isInTransaction { throw failure }
+                try writer.run("ROLLBACK TO one")
+            } else if writer.changeCount != before {
                 changed.append(write.step)
             }
-            if group.count > 1 { try run("RELEASE one") }
+            if group.count > 1 { try writer.run("RELEASE one") }
         }
-        try run("COMMIT")
+        try writer.run("COMMIT")
         for step in changed { DurableSteps.passed(step) }
     }
 
+    // MARK: Reading
+
     /// Several reads of one state.
-    public func read<Value: Sendable>(_ body: @Sendable (isolated Database) throws(Failure) -> Value) throws(Failure)
-        -> Value
-    {
-        try execute("BEGIN")
-        defer { sqlite3_exec(connection, "COMMIT", nil, nil, nil) }
-        return try body(self)
-    }
-
-    /// Runs a script without parameters.
-    public func execute(_ sql: String) throws(Failure) {
-        let result = sqlite3_exec(connection, sql, nil, nil, nil)
-        guard result == SQLITE_OK else { throw fault(result, sql) }
-    }
-
-    /// Runs one statement.
-    /// - Returns: the number of rows that it changed.
-    @discardableResult
-    public func run(_ sql: String, _ parameters: [SQLValue] = []) throws(Failure) -> Int {
-        _ = try rows(sql, parameters, limit: 0)
-        return Int(sqlite3_changes64(connection))
-    }
-
-    public func row(_ sql: String, _ parameters: [SQLValue] = []) throws(Failure) -> SQLRow? {
-        try rows(sql, parameters, limit: 1).first
-    }
-
-    /// - Parameter limit: rows to return at most; the statement is stepped to its end only where it is not reached.
-    public func rows(_ sql: String, _ parameters: [SQLValue] = [], limit: Int = .max) throws(Failure) -> [SQLRow] {
-        let statement = try prepared(sql).pointer
-        defer {
-            sqlite3_reset(statement)
-            sqlite3_clear_bindings(statement)
-        }
-        for (index, value) in parameters.enumerated() {
-            let result = value.bind(to: statement, at: Int32(index + 1))
-            guard result == SQLITE_OK else { throw fault(result, sql) }
-        }
-        var rows: [SQLRow] = []
-        while true {
-            switch sqlite3_step(statement) {
-            case SQLITE_DONE: return rows
-            case SQLITE_ROW:
-                if rows.count >= limit { return rows }
-                rows.append(SQLRow(statement))
-                // A statement that returns rows and changes something (RETURNING) has to be stepped to its end to count.
-                if rows.count == limit, sqlite3_stmt_readonly(statement) != 0 { return rows }
-            case let result: throw fault(result, sql)
-            }
+    public nonisolated func read<Value: Sendable>(
+        _ body: (Connection) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        try reader.withLock { reader throws(Failure) in
+            try reader.run("BEGIN")
+            defer { _ = try? reader.run("COMMIT") }
+            return try body(reader)
         }
     }
 
-    private func prepared(_ sql: String) throws(Failure) -> StatementBox {
-        if let known = statements[sql] { return known }
-        var pointer: OpaquePointer?
-        let result = sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
-        guard result == SQLITE_OK, let pointer else { throw fault(result, sql) }
-        if statements.count >= Self.statementCountMax { statements.removeAll() }
-        let box = StatementBox(pointer)
-        statements[sql] = box
-        return box
+    public nonisolated func row(_ sql: String, _ parameters: [SQLValue] = []) throws(Failure) -> SQLRow? {
+        try reader.withLock { reader throws(Failure) in try reader.row(sql, parameters) }
     }
 
-    private func fault(_ code: Int32, _ sql: String) -> Failure {
-        SQLiteFault.failure(code, sql, path, String(cString: sqlite3_errmsg(connection)))
+    public nonisolated func rows(
+        _ sql: String, _ parameters: [SQLValue] = [], limit: Int = .max
+    ) throws(Failure) -> [SQLRow] {
+        try reader.withLock { reader throws(Failure) in try reader.rows(sql, parameters, limit: limit) }
     }
+
+    /// Changes whenever somebody else has committed something.
+    public func version() throws(Failure) -> Int { try writer.row("PRAGMA data_version")?.int(0) ?? 0 }
 }
 
 /// A write that waits for its commit.
@@ -232,13 +180,6 @@ private struct WaitingWrite {
     let end: (_ failure: Failure?) -> Void
 }
 
-/// Finalizes its statement when it goes.
-private final class StatementBox {
-    let pointer: OpaquePointer
-    init(_ pointer: OpaquePointer) { self.pointer = pointer }
-    deinit { sqlite3_finalize(pointer) }
-}
-
 /// One serial queue: blocking calls leave Swift's shared threads alone.
 private final class DatabaseExecutor: SerialExecutor {
     private let queue = DispatchQueue(label: "rushes.database")
@@ -247,31 +188,4 @@ private final class DatabaseExecutor: SerialExecutor {
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
     }
     func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
-}
-
-private enum SQLiteFault {
-    static func failure(_ code: Int32, _ sql: String, _ path: String, _ message: String?) -> Failure {
-        let detail = "\(path): \(message ?? "") (\(code)) in \(sql.prefix(200))"
-        switch code & 0xFF {
-        case SQLITE_FULL:
-            return Failure(
-                .diskFull, "The disk is full: free some space and start again; nothing was lost.", detail: detail)
-        case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM:
-            return Failure(
-                .readOnly,
-                "The folder of Rushes cannot be written: choose another with RUSHES_HOME or change its permissions.",
-                detail: detail)
-        case SQLITE_BUSY, SQLITE_LOCKED:
-            return Failure(.busy, "Another process is writing for a long time: try again.", detail: detail)
-        case SQLITE_CONSTRAINT:
-            return Failure(.conflict, "This contradicts what is already written.", detail: detail)
-        case SQLITE_CORRUPT, SQLITE_NOTADB:
-            return Failure(
-                .databaseError, "The database file is damaged: restore it, or set it aside and start again.",
-                remedy: .askUser,
-                detail: detail)
-        default:
-            return Failure(.databaseError, "The database reported an error.", detail: detail)
-        }
-    }
 }

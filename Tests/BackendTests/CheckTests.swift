@@ -1,7 +1,7 @@
 import Digests
 import Files
 import Foundation
-import SQLite
+@testable import SQLite
 import Testing
 import Vocabulary
 
@@ -62,9 +62,8 @@ import Vocabulary
         await test.backend.stop()
         #expect(try await BackendCheck.run(dataFolder: test.data).isEmpty)
 
-        let database = try await Database.open(
-            test.data + "/" + Backend.ledgerName, migrations: SQLiteSchema.migrations)
-        for sql in damage.sql { try await database.execute(sql) }
+        let ledger = try Connection(test.data + "/" + Backend.ledgerName)
+        for sql in damage.sql { try ledger.execute(sql) }
         try damage.files(try DirectoryBlobStore.open(test.data))
         let findings = try await BackendCheck.run(dataFolder: test.data)
         #expect(Set(findings.map(\.code)) == [damage.code])

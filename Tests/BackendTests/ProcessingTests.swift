@@ -238,7 +238,7 @@ private final class Failing: Sendable {
         for await _ in started { break }
         await test.backend.stop()
         let ledger = try await SQLiteLedger.open(test.data + "/" + Backend.ledgerName)
-        let job = try await ledger.database.row("SELECT state, attempts FROM jobs")
+        let job = try ledger.database.row("SELECT state, attempts FROM jobs")
         #expect(job?.values == ["available", 0])
         let next = try await TestBackend(scratch: test.scratch)
         #expect(try await next.client.item(file.item) { $0.state == .ready }.generation == 1)

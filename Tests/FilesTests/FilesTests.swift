@@ -104,22 +104,22 @@ final class ScratchFolder {
     let schema = ["CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT UNIQUE)"]
 
     @Test func aTransactionThatThrowsLeavesNothing() async throws {
-        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let database = try await Database(scratch.path + "/db", migrations: schema)
         await #expect(throws: Failure.self) {
             try await database.write("test") { database throws(Failure) in
                 try database.run("INSERT INTO t(b) VALUES(?1)", ["x"])
                 throw Failure(.cancelled, "Stopped.")
             }
         }
-        #expect(try await database.rows("SELECT * FROM t").isEmpty)
+        #expect(try database.rows("SELECT * FROM t").isEmpty)
     }
 
     @Test func writesThatShareACommitFailAlone() async throws {
-        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let database = try await Database(scratch.path + "/db", migrations: schema)
         let before = try commits(in: scratch.path + "/db-wal")
         let refused = await database.insertTogether(0..<20)
         #expect(refused == [0: .cancelled, 5: .cancelled, 10: .cancelled, 15: .cancelled, 7: .conflict])
-        let kept = try await database.rows("SELECT b FROM t").map { Int($0.text(0) ?? "") ?? -1 }
+        let kept = try database.rows("SELECT b FROM t").map { Int($0.text(0) ?? "") ?? -1 }
         #expect(Set(kept) == Set(0..<20).subtracting(refused.keys))
         #expect(try commits(in: scratch.path + "/db-wal") - before == 1)
     }
@@ -133,41 +133,56 @@ final class ScratchFolder {
         }
     }
 
+    @Test func readersSeeWhatIsCommittedAndChangeNothing() async throws {
+        let database = try await Database(scratch.path + "/db", migrations: schema)
+        let during = try await database.write("test") { connection throws(Failure) in
+            try connection.run("INSERT INTO t(b) VALUES('x')")
+            return try database.rows("SELECT b FROM t").count
+        }
+        #expect(during == 0)
+        #expect(try database.rows("SELECT b FROM t").count == 1)
+        let failure = #expect(throws: Failure.self) { try database.rows("INSERT INTO t(b) VALUES('y')") }
+        #expect(failure?.code == .readOnly)
+        #expect(try database.read { reader throws(Failure) in try reader.rows("SELECT b FROM t").count } == 1)
+    }
+
     @Test func manyMayOpenANewDatabaseAtOnce() async throws {
         for round in 0..<200 {
             let (path, schema) = (scratch.path + "/db\(round)", schema)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<8 { group.addTask { _ = try await Database.open(path, migrations: schema) } }
+                for _ in 0..<8 { group.addTask { _ = try await Database(path, migrations: schema) } }
                 try await group.waitForAll()
             }
         }
     }
 
     @Test func valuesComeBackAsTheyWent() async throws {
-        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let database = try await Database(scratch.path + "/db", migrations: schema)
         let values: [SQLValue] = [.null, 7, .real(1.5), "", "né\u{0}wline\n", .blob([]), .blob([0, 255])]
         for value in values {
-            #expect(try await database.row("SELECT ?1", [value])?.values == [value])
+            #expect(try database.row("SELECT ?1", [value])?.values == [value])
         }
     }
 
     @Test func aMigrationRunsOnceAndANewerFolderIsRefused() async throws {
-        _ = try await Database.open(scratch.path + "/db", migrations: schema)
-        let again = try await Database.open(scratch.path + "/db", migrations: schema + ["ALTER TABLE t ADD COLUMN c"])
-        #expect(try await again.rows("SELECT c FROM t").isEmpty)
+        _ = try await Database(scratch.path + "/db", migrations: schema)
+        let again = try await Database(scratch.path + "/db", migrations: schema + ["ALTER TABLE t ADD COLUMN c"])
+        #expect(try again.rows("SELECT c FROM t").isEmpty)
         let failure = await #expect(throws: Failure.self) {
-            try await Database.open(scratch.path + "/db", migrations: schema)
+            try await Database(scratch.path + "/db", migrations: schema)
         }
         #expect(failure?.code == .databaseError)
     }
 
     @Test func returningRowsOfAChangeAreAllGivenAndCounted() async throws {
-        let database = try await Database.open(scratch.path + "/db", migrations: schema)
+        let database = try await Database(scratch.path + "/db", migrations: schema)
         let row = try await database.write("test") { database throws(Failure) in
             try database.row("INSERT INTO t(b) VALUES('x') RETURNING a, b")
         }
         #expect(row?.values == [1, "x"])
-        let failure = await #expect(throws: Failure.self) { try await database.run("INSERT INTO t(b) VALUES('x')") }
+        let failure = await #expect(throws: Failure.self) {
+            try await database.write("test") { database throws(Failure) in try database.run("INSERT INTO t(b) VALUES('x')") }
+        }
         #expect(failure?.code == .conflict)
     }
 }

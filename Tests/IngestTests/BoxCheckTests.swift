@@ -1,7 +1,7 @@
 import Digests
 import Files
 import Foundation
-import SQLite
+@testable import SQLite
 import Testing
 import Vocabulary
 
@@ -33,7 +33,7 @@ import Vocabulary
             id: item, shoot: "s", name: "a.mp4", source: walked, isMoved: false, prepare: .auto, files: [file],
             created: 1)
         _ = try await catalog.picked(.init(new: [new]), since: 0)
-        let row = try #require(try await catalog.item(item))
+        let row = try #require(try catalog.item(item))
         try await catalog.staged(try staging.adopt(file, isMoved: false, stop: StopFlag()), of: row)
         try await catalog.probed(row, nil, contentType: nil)
         try await catalog.prepared(
@@ -67,51 +67,51 @@ import Vocabulary
     }
 
     @Test func aStagedFileWithoutItsHash() async throws {
-        try await catalog.database.run("UPDATE file SET sha256 = NULL")
+        try Connection(catalog.database.path).run("UPDATE file SET sha256 = NULL")
         #expect(try await codes() == ["staged-unhashed"])
     }
 
     @Test func anOriginalThatLeftWithoutConfirmation() async throws {
-        try await catalog.database.run("UPDATE file SET state = 'released'")
+        try Connection(catalog.database.path).run("UPDATE file SET state = 'released'")
         try Files.remove(original)
         #expect(try await codes() == ["released-unconfirmed"])
         // With the hash of something else it is no better; with its own it is in order.
-        try await catalog.database.run(
+        try Connection(catalog.database.path).run(
             "UPDATE upload SET confirmed_sha256 = ?1", [SQLValue(Digest.sha256("something else"))])
         #expect(try await codes() == ["released-unconfirmed"])
-        try await catalog.database.run("UPDATE upload SET confirmed_sha256 = (SELECT sha256 FROM file)")
+        try Connection(catalog.database.path).run("UPDATE upload SET confirmed_sha256 = (SELECT sha256 FROM file)")
         #expect(try await codes() == [])
     }
 
     @Test func anItemThatIsReadyWithoutConfirmation() async throws {
-        try await catalog.database.run("UPDATE item SET state = 'ready'")
+        try Connection(catalog.database.path).run("UPDATE item SET state = 'ready'")
         #expect(try await codes() == ["ready-unconfirmed"])
     }
 
     @Test func anItemThatCountsAsStagedWithoutItsBytes() async throws {
-        try await catalog.database.run("UPDATE file SET state = 'wanted'")
+        try Connection(catalog.database.path).run("UPDATE file SET state = 'wanted'")
         #expect(try await codes() == ["staged-without-bytes"])
     }
 
     @Test func moreAttemptsThanAllowed() async throws {
-        try await catalog.database.run("UPDATE item SET attempts = 6")
+        try Connection(catalog.database.path).run("UPDATE item SET attempts = 6")
         #expect(try await codes() == ["attempts-over-limit"])
     }
 
     @Test func anUploadWithoutItsFile() async throws {
-        try await catalog.database.run("UPDATE upload SET name = 'other'")
+        try Connection(catalog.database.path).run("UPDATE upload SET name = 'other'")
         #expect(try await codes() == ["upload-without-file"])
     }
 
     @Test func anUploadWithAnImpossibleGrid() async throws {
-        try await catalog.database.run("UPDATE upload SET part_size = 0")
+        try Connection(catalog.database.path).run("UPDATE upload SET part_size = 0")
         #expect(try await codes() == ["upload-grid"])
     }
 
     @Test(arguments: [(2, 1000), (0, 1000), (1, 999)]) func anAcknowledgedPartThatIsNone(number: Int, bytes: Int)
         async throws
     {
-        try await catalog.database.run(
+        try Connection(catalog.database.path).run(
             "INSERT INTO part(upload, number, bytes) VALUES('upload-1', ?1, ?2)", [.int(number), .int(bytes)])
         #expect(try await codes() == ["part-off-grid"])
     }
@@ -127,7 +127,7 @@ import Vocabulary
     @Test func aHalfWrittenFileOfAFinishedItem() async throws {
         _ = try OpenFile.creating(staging.folder(of: item) + "/" + Files.temporaryPrefix + "x")
         #expect(try await codes() == [])
-        try await catalog.database.run("UPDATE item SET state = 'failed'")
+        try Connection(catalog.database.path).run("UPDATE item SET state = 'failed'")
         #expect(try await codes() == ["staging-stranger"])
     }
 }

@@ -40,7 +40,7 @@ import Vocabulary
             ]), since: 0)
     }
 
-    private func item() async throws -> ItemRow { try #require(try await catalog.item(id)) }
+    private func item() async throws -> ItemRow { try #require(try catalog.item(id)) }
     private func told() async throws -> [HistoryEntry] { try await catalog.history(of: id).entries }
 
     @Test func aStoryThatGoesOnForEverKeepsItsBeginningAndItsEnd() async throws {

@@ -1,6 +1,6 @@
 import Files
 import Foundation
-import SQLite
+@testable import SQLite
 import Testing
 import Vocabulary
 
@@ -115,8 +115,8 @@ import Vocabulary
         let scratch = try ScratchFolder()
         let home = scratch.path + "/home"
         try FileManager.default.copyItem(atPath: finished.path + "/home", toPath: home)
-        try await Self.edit(home + "/catalog.db", CatalogSchema.migrations, damage.catalog)
-        try await Self.edit(home + "/backend/" + Backend.ledgerName, SQLiteSchema.migrations, damage.ledger)
+        try Self.edit(home + "/catalog.db", damage.catalog)
+        try Self.edit(home + "/backend/" + Backend.ledgerName, damage.ledger)
         try damage.files(home)
 
         let check = try await onThread { try Programs.run(["check", "--json"], ["RUSHES_HOME": home]) }
@@ -140,9 +140,9 @@ import Vocabulary
         #expect(Set(Self.all.map(\.invariant)) == Set(1...10))
     }
 
-    private static func edit(_ path: String, _ migrations: [String], _ statements: [String]) async throws {
+    private static func edit(_ path: String, _ statements: [String]) throws {
         guard !statements.isEmpty else { return }
-        let database = try await Database.open(path, migrations: migrations)
-        for sql in statements { try await database.execute(sql) }
+        let database = try Connection(path)
+        for sql in statements { try database.execute(sql) }
     }
 }

@@ -3,7 +3,7 @@ import Vocabulary
 
 extension SQLiteLedger {
     func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding] {
-        try await database.read { database throws(Failure) in
+        try database.read { database throws(Failure) in
             var findings: [Finding] = []
             for check in RowCheck.all {
                 for row in try database.rows(
@@ -20,7 +20,7 @@ extension SQLiteLedger {
     }
 
     func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow] {
-        let rows = try await database.rows(
+        let rows = try database.rows(
             "SELECT key, owner, size, sha256 FROM blobs WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")],
             limit: limit)
         var blobs: [BlobRow] = []
@@ -34,11 +34,11 @@ extension SQLiteLedger {
     }
 
     func knows(_ upload: UploadID) async throws(Failure) -> Bool {
-        try await database.row("SELECT 1 FROM uploads WHERE id = ?1", [SQLValue(upload)]) != nil
+        try database.row("SELECT 1 FROM uploads WHERE id = ?1", [SQLValue(upload)]) != nil
     }
 
     func knows(_ item: ItemID) async throws(Failure) -> Bool {
-        try await database.row("SELECT 1 FROM items WHERE id = ?1", [SQLValue(item)]) != nil
+        try database.row("SELECT 1 FROM items WHERE id = ?1", [SQLValue(item)]) != nil
     }
 }
 

@@ -3,7 +3,7 @@ import Vocabulary
 
 extension SQLiteLedger {
     func eventSpan(owner: Owner) async throws(Failure) -> EventSpan {
-        let row = try await database.row(
+        let row = try database.row(
             """
             SELECT (SELECT trimmed_to FROM event_trims WHERE owner = ?1), (SELECT MAX(number) FROM events WHERE owner = ?1)
             """, [SQLValue(owner)])
@@ -11,7 +11,7 @@ extension SQLiteLedger {
     }
 
     func events(owner: Owner, after number: Int, limit: Int) async throws(Failure) -> [EventRow] {
-        let rows = try await database.rows(
+        let rows = try database.rows(
             """
             SELECT number, item, shoot, generation, state, reason_code, reason_message FROM events
             WHERE owner = ?1 AND number > ?2 ORDER BY number
@@ -28,14 +28,14 @@ extension SQLiteLedger {
     }
 
     func trimEvents(_ bounds: EventLogBounds, now: Timestamp) async throws(Failure) {
-        let owners = try await database.rows(
+        let owners = try database.rows(
             "SELECT owner, MIN(number), MAX(number) FROM events GROUP BY owner HAVING COUNT(*) > ?1",
             [.int(max(1, bounds.keptMin))])
         for row in owners {
             let owner = try row.required(0, as: Owner.self)
             let first = try row.required(1, SQLRow.int)
             let last = try row.required(2, SQLRow.int)
-            let old = try await database.row(
+            let old = try database.row(
                 "SELECT MAX(number) FROM events WHERE owner = ?1 AND number <= ?2 AND at < ?3",
                 [
                     SQLValue(owner), .int(last - max(1, bounds.keptMin)),

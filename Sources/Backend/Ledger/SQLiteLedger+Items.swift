@@ -16,12 +16,12 @@ extension SQLiteLedger {
     }
 
     func item(_ id: ItemID, owner: Owner) async throws(Failure) -> ItemRow? {
-        let row = try await database.read { database throws(Failure) in try database.itemRow(id) }
+        let row = try database.read { database throws(Failure) in try database.itemRow(id) }
         return row?.owner == owner ? row : nil
     }
 
     func items(owner: Owner, shoot: String?, after: ItemID?, limit: Int) async throws(Failure) -> [ItemRow] {
-        try await database.read { database throws(Failure) in
+        try database.read { database throws(Failure) in
             let condition = shoot == nil ? "" : "AND shoot = ?3"
             let found = try database.rows(
                 """
@@ -62,7 +62,7 @@ extension SQLiteLedger {
     }
 }
 
-extension Database {
+extension Connection {
     /// Makes the item's row, or brings what people say about it up to date.
     fileprivate func describe(_ id: ItemID, by request: AttachRequest, owner: Owner, now: Timestamp) throws(Failure) {
         if let known = try itemRow(id) {

@@ -126,7 +126,7 @@ extension SQLiteLedger {
     }
 }
 
-extension Database {
+extension Connection {
     /// Whether the lease of this epoch is still the job's.
     func holds(_ item: ItemID, _ epoch: Int) throws(Failure) -> Bool {
         try row(

@@ -43,7 +43,7 @@ extension SQLiteLedger {
     }
 
     func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey] {
-        try await database.rows("SELECT key FROM doomed ORDER BY key", limit: limit).compactMap {
+        try database.rows("SELECT key FROM doomed ORDER BY key", limit: limit).compactMap {
             $0.text(0).flatMap(BlobKey.init(rawValue:))
         }
     }
@@ -55,7 +55,7 @@ extension SQLiteLedger {
     }
 
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow? {
-        guard let row = try await database.row("SELECT owner, size, sha256 FROM blobs WHERE key = ?1", [SQLValue(key)])
+        guard let row = try database.row("SELECT owner, size, sha256 FROM blobs WHERE key = ?1", [SQLValue(key)])
         else { return nil }
         return BlobRow(
             key: key, owner: try row.required(0, as: Owner.self), size: try row.required(1, SQLRow.int),
@@ -63,7 +63,7 @@ extension SQLiteLedger {
     }
 
     func storePrefix(orMake proposal: String?) async throws(Failure) -> String? {
-        if let row = try await database.row("SELECT prefix FROM store_prefix") { return row.text(0) }
+        if let row = try database.row("SELECT prefix FROM store_prefix") { return row.text(0) }
         guard let proposal else { return nil }
         _ = try await database.write("ledger.storePrefix") { database throws(Failure) in
             try database.run("INSERT INTO store_prefix(prefix) VALUES(?1)", [.text(proposal)])
@@ -72,14 +72,14 @@ extension SQLiteLedger {
     }
 
     func offering(_ key: BlobKey) async throws(Failure) -> Rendition? {
-        let row = try await database.row(
+        let row = try database.row(
             "SELECT \(RenditionRow.columns) FROM renditions WHERE blob = ?1", [SQLValue(key)])
         guard let row else { return nil }
         return try RenditionRow(row).rendition
     }
 
     func counts() async throws(Failure) -> LedgerCounts {
-        try await database.read { database throws(Failure) in
+        try database.read { database throws(Failure) in
             var counts = LedgerCounts(items: [:], jobs: [:], openSessions: 0)
             for row in try database.rows("SELECT state, COUNT(*) FROM items GROUP BY state") {
                 counts.items[try row.required(0, as: BackendItemState.self)] = row.int(1)
@@ -93,7 +93,7 @@ extension SQLiteLedger {
     }
 }
 
-extension Database {
+extension Connection {
     /// The worker is gone without a word: its attempt was counted at the claim.
     fileprivate func endLostLeases(now: Timestamp, isRestart: Bool, policy: RetryPolicy, limit: Int) throws(Failure) {
         let lost = try rows(

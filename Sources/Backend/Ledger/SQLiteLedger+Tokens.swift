@@ -3,12 +3,12 @@ import Vocabulary
 
 extension SQLiteLedger {
     func token(_ name: String) async throws(Failure) -> TokenRow? {
-        try await database.row("SELECT \(TokenRow.columns) FROM tokens WHERE name = ?1", [.text(name)])
+        try database.row("SELECT \(TokenRow.columns) FROM tokens WHERE name = ?1", [.text(name)])
             .map(TokenRow.init)
     }
 
     func tokens() async throws(Failure) -> [TokenRow] {
-        try await database.rows(
+        try database.rows(
             "SELECT \(TokenRow.columns) FROM tokens WHERE name IS NOT NULL ORDER BY created_at, name"
         ).map(TokenRow.init)
     }
@@ -41,7 +41,7 @@ extension SQLiteLedger {
     }
 
     func shoot(of upload: UploadID) async throws(Failure) -> String? {
-        try await database.row(
+        try database.row(
             """
             SELECT COALESCE(i.shoot, u.shoot) FROM uploads u LEFT JOIN items i ON i.id = u.item WHERE u.id = ?1
             """, [SQLValue(upload)])?.text(0)

@@ -46,7 +46,7 @@ extension SQLiteLedger {
     }
 
     func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow? {
-        let row = try await database.read { database throws(Failure) in try database.uploadRow(id) }
+        let row = try database.read { database throws(Failure) in try database.uploadRow(id) }
         return row?.owner == owner ? row : nil
     }
 
@@ -86,7 +86,7 @@ extension SQLiteLedger {
     }
 
     func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart] {
-        let rows = try await database.rows(
+        let rows = try database.rows(
             "SELECT number, length, md5 FROM signed_parts WHERE upload = ?1 AND generation = ?2 ORDER BY number",
             [SQLValue(session.upload), .int(session.generation)])
         var parts: [SignedPart] = []
@@ -158,7 +158,7 @@ extension SQLiteLedger {
     }
 
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool {
-        try await database.row(
+        try database.row(
             """
             SELECT 1 FROM uploads WHERE id = ?1 AND generation = ?2 AND state = 'open'
                 AND (store_name IS NULL OR ?3 IS NULL OR store_name = ?3)
@@ -167,7 +167,7 @@ extension SQLiteLedger {
     }
 
     func openUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow] {
-        let rows = try await database.rows(
+        let rows = try database.rows(
             """
             SELECT \(UploadRow.columns) FROM \(UploadRow.source) WHERE u.state = 'open' AND u.id > ?1
                 AND u.store_name IS NOT NULL ORDER BY u.id
@@ -178,7 +178,7 @@ extension SQLiteLedger {
     }
 }
 
-extension Database {
+extension Connection {
     /// Bytes of this owner with this hash, recomputed by us.
     /// - Parameter shoot: the only one that they may have come for; nil for any.
     func storedBlob(_ owner: Owner, _ sha256: SHA256Digest?, size: Int?, in shoot: String? = nil) throws(Failure)

@@ -6,7 +6,7 @@ struct SQLiteLedger: Ledger {
     let database: Database
 
     static func open(_ path: String) async throws(Failure) -> SQLiteLedger {
-        SQLiteLedger(database: try await Database.open(path, migrations: SQLiteSchema.migrations))
+        SQLiteLedger(database: try await Database(path, migrations: SQLiteSchema.migrations))
     }
 }
 
@@ -88,7 +88,7 @@ extension ItemRow {
 
 // MARK: Pieces of transactions
 
-extension Database {
+extension Connection {
     func uploadRow(_ id: UploadID) throws(Failure) -> UploadRow? {
         guard let row = try row("SELECT \(UploadRow.columns) FROM \(UploadRow.source) WHERE u.id = ?1", [SQLValue(id)])
         else { return nil }

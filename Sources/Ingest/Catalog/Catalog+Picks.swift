@@ -119,13 +119,13 @@ extension Catalog {
 
     // MARK: Picked before?
 
-    func picks(of source: RawPath, shoot: String) async throws(Failure) -> [ItemRow] {
-        try await items("source = ?1 AND shoot = ?2", [.blob(source.bytes), SQLValue(shoot)])
+    func picks(of source: RawPath, shoot: String) throws(Failure) -> [ItemRow] {
+        try items("source = ?1 AND shoot = ?2", [.blob(source.bytes), SQLValue(shoot)])
     }
 
     /// Finished items of so many bytes: their bytes are confirmed at the backend, or they were refused for what they are.
-    func settled(bytes: Int, shoot: String) async throws(Failure) -> [(item: ItemRow, file: FileRow)] {
-        let ids = try await database.rows(
+    func settled(bytes: Int, shoot: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
+        let ids = try database.rows(
             """
             SELECT item.id FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
@@ -136,8 +136,8 @@ extension Catalog {
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
             let id = try row.required(0, as: ItemID.self)
-            guard let item = try await item(id),
-                let file = try await files(of: id).first(where: { $0.role == .original })
+            guard let item = try item(id),
+                let file = try files(of: id).first(where: { $0.role == .original })
             else { continue }
             found.append((item, file))
         }
@@ -145,7 +145,7 @@ extension Catalog {
     }
 }
 
-extension Database {
+extension Connection {
     fileprivate func insert(_ item: Catalog.NewItem) throws(Failure) {
         try run(
             """

@@ -272,7 +272,7 @@ extension Catalog {
 
 extension Catalog {
     fileprivate func confirm(
-        _ uploads: [ItemDocument.Upload], of item: ItemID, in database: isolated Database
+        _ uploads: [ItemDocument.Upload], of item: ItemID, in database: Connection
     ) throws(Failure) {
         for upload in uploads {
             guard let hash = upload.sha256Recomputed else { continue }

@@ -16,11 +16,11 @@ struct Catalog: Sendable {
         _ = try Home.isInUse(home)
         let holdsItems = try Home.holdsItems(home)
         let catalog = Catalog(
-            database: try await Database.open(
+            database: try await Database(
                 home + "/" + Home.catalogName, migrations: CatalogSchema.migrations),
             notes: HistoryNotes(now: now))
         // A whole catalog, but not the one of this home.
-        if holdsItems, try await catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
+        if holdsItems, try catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
             throw Home.catalogIsGone(home)
         }
         return catalog
@@ -28,20 +28,20 @@ struct Catalog: Sendable {
 
     // MARK: Looking
 
-    func item(_ id: ItemID) async throws(Failure) -> ItemRow? {
-        try await database.row("SELECT \(ItemRow.columns) FROM item WHERE id = ?1", [SQLValue(id)]).map(ItemRow.init)
+    func item(_ id: ItemID) throws(Failure) -> ItemRow? {
+        try database.row("SELECT \(ItemRow.columns) FROM item WHERE id = ?1", [SQLValue(id)]).map(ItemRow.init)
     }
 
     /// In the order in which they were picked.
-    func items(_ condition: String = "1", _ parameters: [SQLValue] = []) async throws(Failure) -> [ItemRow] {
-        try await database.rows(
+    func items(_ condition: String = "1", _ parameters: [SQLValue] = []) throws(Failure) -> [ItemRow] {
+        try database.rows(
             "SELECT \(ItemRow.columns) FROM item WHERE \(condition) ORDER BY rowid", parameters
         ).map(ItemRow.init)
     }
 
     /// What is not over, paused items among it.
-    func open() async throws(Failure) -> [WorkQueue.Item] {
-        try await database.rows(
+    func open() throws(Failure) -> [WorkQueue.Item] {
+        try database.rows(
             """
             SELECT id, state, intent FROM item WHERE state IN (\(Self.unfinishedStates)) OR intent = 'cancelled' AND state <> 'cancelled'
             ORDER BY rowid
@@ -56,20 +56,20 @@ struct Catalog: Sendable {
     static let unfinishedStates = ItemState.unfinished.map { "'\($0.rawValue)'" }.joined(separator: ",")
 
     /// The given files first, in the order of their paths.
-    func files(of item: ItemID) async throws(Failure) -> [FileRow] {
-        try await database.rows(
+    func files(of item: ItemID) throws(Failure) -> [FileRow] {
+        try database.rows(
             "SELECT \(FileRow.columns) FROM file WHERE item = ?1 ORDER BY path", [SQLValue(item)]
         ).map(FileRow.init)
     }
 
-    func uploads(of item: ItemID) async throws(Failure) -> [UploadRow] {
-        try await database.rows(
+    func uploads(of item: ItemID) throws(Failure) -> [UploadRow] {
+        try database.rows(
             "SELECT \(UploadRow.columns) FROM upload WHERE item = ?1 ORDER BY id", [SQLValue(item)]
         ).map(UploadRow.init)
     }
 
-    func parts(of upload: UploadID) async throws(Failure) -> [PartRow] {
-        try await database.rows(
+    func parts(of upload: UploadID) throws(Failure) -> [PartRow] {
+        try database.rows(
             "SELECT number, bytes, etag FROM part WHERE upload = ?1 ORDER BY number", [SQLValue(upload)]
         ).map { row throws(Failure) in
             PartRow(number: try row.required(0, SQLRow.int), bytes: try row.required(1, SQLRow.int), etag: row.text(2))
@@ -77,11 +77,11 @@ struct Catalog: Sendable {
     }
 
     /// Changes whenever another connection has committed something.
-    func version() async throws(Failure) -> Int { try await database.row("PRAGMA data_version")?.int(0) ?? 0 }
+    func version() async throws(Failure) -> Int { try await database.version() }
 
     /// What is on its way and what has arrived, in bytes: of every upload of an item, and the parts that the store is known to hold.
-    func transferred(_ item: ItemID) async throws(Failure) -> (total: Int, confirmed: Int) {
-        let row = try await database.row(
+    func transferred(_ item: ItemID) throws(Failure) -> (total: Int, confirmed: Int) {
+        let row = try database.row(
             """
             SELECT coalesce(sum(file.bytes), 0),
                 coalesce(sum(CASE WHEN upload.state = 'completed' THEN file.bytes
@@ -92,7 +92,7 @@ struct Catalog: Sendable {
     }
 }
 
-extension Database {
+extension Connection {
     /// The one place where an item's state changes.
     /// - Returns: false when the item is past that state, in another generation, or to be cancelled: the event came late and changes nothing.
     func advance(_ id: ItemID, generation: Int, to state: ItemState) throws(Failure) -> Bool {

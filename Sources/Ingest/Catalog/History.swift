@@ -135,7 +135,7 @@ enum HistoryBounds {
 
 extension Catalog {
     /// Written down with the step that the surrounding transaction is.
-    func remember(_ item: ItemID, _ entries: HistoryEntry..., in database: isolated Database) throws(Failure) {
+    func remember(_ item: ItemID, _ entries: HistoryEntry..., in database: Connection) throws(Failure) {
         for entry in notes.take(item) { try database.append(entry, to: item, at: entry.at) }
         let now = notes.now()
         for entry in entries { try database.append(entry, to: item, at: now) }
@@ -144,7 +144,7 @@ extension Catalog {
     /// For many items at once.
     /// - Parameter condition: on `item`, with its parameters.
     func rememberAll(
-        where condition: String, _ parameters: [SQLValue], _ entry: HistoryEntry, in database: isolated Database
+        where condition: String, _ parameters: [SQLValue], _ entry: HistoryEntry, in database: Connection
     ) throws(Failure) {
         try database.run(
             """
@@ -158,7 +158,7 @@ extension Catalog {
     /// The item's story in its order: what was written down, and when each part was known to be stored. What was left out in between shows in
     /// `leftOut`.
     func history(of item: ItemID) async throws(Failure) -> (entries: [HistoryEntry], leftOut: Int) {
-        let rows = try await database.rows(
+        let rows = try database.rows(
             "SELECT number, at, entry FROM history WHERE item = ?1 ORDER BY number", [SQLValue(item)])
         let written = try rows.map { row throws(Failure) in
             var entry = try JSON.decode(
@@ -166,7 +166,7 @@ extension Catalog {
             entry.at = Int64(try row.required(1, SQLRow.int))
             return entry
         }
-        let parts = try await database.rows(
+        let parts = try database.rows(
             """
             SELECT part.at, part.number, part.bytes, upload.id, upload.role, upload.name, upload.generation
             FROM part JOIN upload ON upload.id = part.upload WHERE upload.item = ?1 AND part.at IS NOT NULL
@@ -208,7 +208,7 @@ extension FileRow {
     var label: String { Catalog.label(role, name) }
 }
 
-extension Database {
+extension Connection {
     fileprivate func append(_ entry: HistoryEntry, to item: ItemID, at time: Int64) throws(Failure) {
         let row = try row(
             """

@@ -10,7 +10,7 @@ public enum BoxCheck {
         let catalog = try await Catalog.open(home: home)
         let staging = Staging(root: home + "/staging")
         var findings: [Finding] = []
-        for item in try await catalog.items() { findings += try await check(item, catalog, staging) }
+        for item in try catalog.items() { findings += try await check(item, catalog, staging) }
         findings += try await checkStrangers(catalog, staging)
         return findings
     }
@@ -20,8 +20,8 @@ public enum BoxCheck {
     private static func check(
         _ item: ItemRow, _ catalog: Catalog, _ staging: Staging
     ) async throws(Failure) -> [Finding] {
-        let files = try await catalog.files(of: item.id)
-        let uploads = try await catalog.uploads(of: item.id)
+        let files = try catalog.files(of: item.id)
+        let uploads = try catalog.uploads(of: item.id)
         var findings: [Finding] = []
         if item.attempts > RetryPolicy().attemptMax {
             findings.append(
@@ -118,7 +118,7 @@ public enum BoxCheck {
             return [Finding("upload-grid", invariant: 5, "An upload has no valid grid.", subject: upload.id.rawValue)]
         }
         var findings: [Finding] = []
-        for part in try await catalog.parts(of: upload.id) {
+        for part in try catalog.parts(of: upload.id) {
             guard !(1...grid.count).contains(part.number) || grid.part(part.number).length != part.bytes else {
                 continue
             }
@@ -142,11 +142,11 @@ public enum BoxCheck {
         for name in try Files.names(in: staging.root) where name != "CACHEDIR.TAG" {
             // The tag itself may have been half written.
             if name.hasPrefix(Files.temporaryPrefix) { continue }
-            guard let id = ItemID(rawValue: name), let item = try await catalog.item(id) else {
+            guard let id = ItemID(rawValue: name), let item = try catalog.item(id) else {
                 stranger(name, "A folder in staging belongs to no item: its bytes may be the only ones.")
                 continue
             }
-            let known = Set(try await catalog.files(of: id).map(\.path))
+            let known = Set(try catalog.files(of: id).map(\.path))
             for path in try paths(below: name, staging) where !known.contains(path) {
                 // Half-written files and what is being made belong to the item as long as it is worked on.
                 let isTemporary = path.split(separator: "/").last?.hasPrefix(Files.temporaryPrefix) ?? false

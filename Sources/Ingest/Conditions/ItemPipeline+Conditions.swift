@@ -50,6 +50,6 @@ extension ItemPipeline {
 
 extension Catalog {
     func isUrgent(_ id: ItemID) async throws(Failure) -> Bool {
-        try await database.row("SELECT is_urgent FROM item WHERE id = ?1", [SQLValue(id)])?.bool(0) ?? false
+        try database.row("SELECT is_urgent FROM item WHERE id = ?1", [SQLValue(id)])?.bool(0) ?? false
     }
 }

@@ -110,7 +110,7 @@ public struct Proof: Sendable {
 extension Catalog {
     /// The given files of a shoot, in the order in which they were taken.
     fileprivate func given(of shoot: String) async throws(Failure) -> [ProofPlan.Known] {
-        let rows = try await database.rows(
+        let rows = try database.rows(
             """
             SELECT file.item, file.role, item.state, item.server, file.card, file.below, file.bytes,
                 file.source_modified, file.sha256, file.xxh128, file.hashed_at, upload.id, upload.confirmed_sha256,

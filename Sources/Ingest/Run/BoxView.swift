@@ -17,22 +17,22 @@ public struct BoxView: Sendable {
         var statuses: [ItemStatus] = []
         if let ids {
             for id in ids {
-                guard let item = try await catalog.item(id) else { continue }
+                guard let item = try catalog.item(id) else { continue }
                 statuses.append(try await status(item))
             }
         } else {
-            for item in try await catalog.items() { statuses.append(try await status(item)) }
+            for item in try catalog.items() { statuses.append(try await status(item)) }
         }
         return statuses
     }
 
     /// - Throws: `not-found`.
     public func show(_ id: ItemID) async throws(Failure) -> ItemDetail {
-        guard let item = try await catalog.item(id) else {
+        guard let item = try catalog.item(id) else {
             throw Failure(.notFound, "There is no item “\(id)”: `rushes status` lists them.")
         }
-        let uploads = try await catalog.uploads(of: id)
-        let files = try await catalog.files(of: id).map { file in
+        let uploads = try catalog.uploads(of: id)
+        let files = try catalog.files(of: id).map { file in
             let upload = uploads.first { $0.role == file.role && $0.name == file.name }
             return ItemDetail.File(
                 role: file.role, name: file.name, bytes: file.bytes, sha256: file.sha256,
@@ -48,8 +48,8 @@ public struct BoxView: Sendable {
     }
 
     private func status(_ item: ItemRow) async throws(Failure) -> ItemStatus {
-        let given = try await catalog.files(of: item.id).filter(\.role.isGiven)
-        var (bytes, confirmed) = try await catalog.transferred(item.id)
+        let given = try catalog.files(of: item.id).filter(\.role.isGiven)
+        var (bytes, confirmed) = try catalog.transferred(item.id)
         if bytes == 0 {
             bytes = given.reduce(0) { $0 + ($1.bytes ?? $1.sourceSize) }
             confirmed = 0

@@ -25,7 +25,7 @@ extension Enrolment {
             let absolute = try await FileWork.run { _ throws(Failure) in
                 try path.folder.resolved().appending(path.name)
             }
-            guard try await catalog.picks(of: absolute, shoot: request.shoot).contains(where: \.isMoved) else {
+            guard try catalog.picks(of: absolute, shoot: request.shoot).contains(where: \.isMoved) else {
                 _ = try path.resolved()
                 continue
             }
@@ -48,7 +48,7 @@ extension Enrolment {
         .Pick]
     {
         var picks: [EnrolReport.Pick] = []
-        for item in try await catalog.items("is_moved = 1 AND shoot = ?1", [SQLValue(shoot)]) {
+        for item in try catalog.items("is_moved = 1 AND shoot = ?1", [SQLValue(shoot)]) {
             let isNamed = named.taken.contains(item.source)
             guard !known.contains(item.id),
                 isNamed || !item.state.isFinal && named.all.contains(where: { $0.holds(item.source) })

@@ -119,7 +119,7 @@ struct Enrolment: Sendable {
             case .new: break
             case .alreadyThere, .refusedBefore: report.picks[index].staysBehind = true
             case .joined, .again:
-                report.picks[index].staysBehind = try await catalog.item(pick.item)?.isMoved == false
+                report.picks[index].staysBehind = try catalog.item(pick.item)?.isMoved == false
             }
         }
     }
@@ -128,10 +128,10 @@ struct Enrolment: Sendable {
     private func unknownSidecars(
         _ id: ItemID, _ planned: PickPlan.Item, _ request: PickRequest
     ) async throws(Failure) -> [FileRow] {
-        guard !planned.sidecars.isEmpty, let item = try await catalog.item(id), item.isMoved == request.move,
-            try await !catalog.uploads(of: id).isEmpty
+        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.isMoved == request.move,
+            try !catalog.uploads(of: id).isEmpty
         else { return [] }
-        let files = try await catalog.files(of: id)
+        let files = try catalog.files(of: id)
         var names = Set(files.filter { $0.role == .sidecar }.map(\.name))
         var added: [FileRow] = []
         for sidecar in planned.sidecars {
@@ -158,7 +158,7 @@ struct Enrolment: Sendable {
     private func decide(
         _ file: WalkedFile, _ request: PickRequest
     ) async throws(Failure) -> (ItemID?, EnrolReport.Outcome) {
-        for item in try await catalog.picks(of: file.path, shoot: request.shoot).reversed() {
+        for item in try catalog.picks(of: file.path, shoot: request.shoot).reversed() {
             let isSame = item.sourceSize == file.size && item.sourceModified == file.modified
             if item.intent == .cancelled, !item.isOver { return (item.id, .joined) }
             switch item.state {
@@ -168,7 +168,7 @@ struct Enrolment: Sendable {
             case .ready, .rejected: break
             }
         }
-        for (item, known) in try await catalog.settled(bytes: file.size, shoot: request.shoot) {
+        for (item, known) in try catalog.settled(bytes: file.size, shoot: request.shoot) {
             guard try await isSame(file, known) else { continue }
             if item.state == .rejected, let reason = item.reason { return (item.id, .refusedBefore(reason)) }
             return (item.id, .alreadyThere)

@@ -6,7 +6,7 @@ extension ItemPipeline {
     // MARK: picked → staged
 
     func stage(_ item: ItemRow) async throws(Failure) -> Outcome {
-        let files = try await catalog.files(of: item.id).filter { $0.role.isGiven && $0.state == .wanted }
+        let files = try catalog.files(of: item.id).filter { $0.role.isGiven && $0.state == .wanted }
         if let failure = try roomFailure(item, files) {
             try await catalog.waits(item, ConditionPolicy.noRoom)
             return .noRoom(failure)
@@ -58,11 +58,11 @@ extension ItemPipeline {
     // MARK: staged → preparing → uploading
 
     func prepare(_ item: ItemRow) async throws(Failure) -> Outcome {
-        let files = try await catalog.files(of: item.id)
+        let files = try catalog.files(of: item.id)
         guard let original = files.first(where: { $0.role == .original }) else {
             throw Failure(.internalError, "An item has no original.", detail: item.id.rawValue)
         }
-        let known = try await catalog.uploads(of: item.id)
+        let known = try catalog.uploads(of: item.id)
         guard known.isEmpty else {
             // Prepared in an earlier generation: only what has come since is added.
             let sendsOriginal = known.contains { $0.role == .original }
@@ -99,7 +99,7 @@ extension ItemPipeline {
         }
         let type = report == nil ? nil : ContentType.of(report?.facts)
         try await catalog.probed(item, report, contentType: type)
-        guard let probed = try await catalog.item(item.id) else { return item }
+        guard let probed = try catalog.item(item.id) else { return item }
         return probed
     }
 
@@ -156,7 +156,7 @@ extension ItemPipeline {
                 state: .staged, bytes: made.output.bytes, sha256: made.output.sha256)
         }
         let given = files.filter { $0.role.isGiven && $0.state == .staged && ($0.role != .original || sendsOriginal) }
-        let known = Set(try await catalog.uploads(of: item.id).map { [$0.role.rawValue, $0.name] })
+        let known = Set(try catalog.uploads(of: item.id).map { [$0.role.rawValue, $0.name] })
         var random = settings.random
         let uploads = (derived + given).filter { !known.contains([$0.role.rawValue, $0.name]) }.map { file in
             UploadRow(
@@ -170,8 +170,8 @@ extension ItemPipeline {
     // MARK: uploading → processing
 
     func upload(_ item: ItemRow) async throws(Failure) -> Outcome {
-        let files = try await catalog.files(of: item.id)
-        let uploads = try await catalog.uploads(of: item.id)
+        let files = try catalog.files(of: item.id)
+        let uploads = try catalog.uploads(of: item.id)
         if item.server != settings.serverName { try await catalog.redirected(item, to: settings.serverName) }
         if item.wasDeleted {
             // Uploads are only taken for an item that is not deleted.
@@ -180,7 +180,7 @@ extension ItemPipeline {
             }
             try await catalog.broughtBack(item)
         }
-        let transferred = try await catalog.transferred(item.id)
+        let transferred = try catalog.transferred(item.id)
         board.uploading(item, total: transferred.total, confirmed: transferred.confirmed)
         for upload in uploads where upload.state != .completed {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
@@ -237,8 +237,8 @@ extension ItemPipeline {
             try await catalog.vanished([], of: item)
             return .moved
         }
-        let files = try await catalog.files(of: item.id)
-        let uploads = try await catalog.uploads(of: item.id)
+        let files = try catalog.files(of: item.id)
+        let uploads = try catalog.uploads(of: item.id)
         let hashes = uploads.map { upload in
             (row: upload, sha256: files.first { $0.role == upload.role && $0.name == upload.name }?.sha256)
         }
@@ -268,7 +268,7 @@ extension ItemPipeline {
             // Either the way damaged the bytes, or they are not what they were here.
             for file in files where file.state == .staged && file.role.isGiven {
                 let staging = staging
-                guard let item = try await catalog.item(item.id) else { break }
+                guard let item = try catalog.item(item.id) else { break }
                 do throws(Failure) {
                     try await FileWork.run { stop throws(Failure) in try staging.verify(file, stop: stop) }
                 } catch { return try await failed(item, error) }
@@ -287,10 +287,10 @@ extension ItemPipeline {
     /// Lets the files go of which it is certain that they may: given ones by their confirmed hash alone, whatever the item's state.
     func release(_ id: ItemID) async throws(Failure) {
         // What is to be cancelled leaves the backend: nothing may rely on it any more.
-        guard let item = try await catalog.item(id), item.intent != .cancelled || item.isOver else { return }
-        let uploads = try await catalog.uploads(of: id)
+        guard let item = try catalog.item(id), item.intent != .cancelled || item.isOver else { return }
+        let uploads = try catalog.uploads(of: id)
         var going: [FileRow] = []
-        for file in try await catalog.files(of: id) where file.state != .wanted {
+        for file in try catalog.files(of: id) where file.state != .wanted {
             if file.state == .staged {
                 let upload = uploads.first { $0.role == file.role && $0.name == file.name }
                 guard try await mayGo(file, of: item, upload) else { continue }

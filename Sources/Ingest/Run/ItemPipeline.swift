@@ -33,7 +33,7 @@ struct ItemPipeline: Sendable {
     /// Does the next stage of an item.
     func advance(_ id: ItemID, pollCount: Int) async -> Outcome {
         do throws(Failure) {
-            guard let item = try await catalog.item(id) else { return .finished }
+            guard let item = try catalog.item(id) else { return .finished }
             guard !item.isOver else { return .finished }
             switch item.intent {
             case .run: break
@@ -110,7 +110,7 @@ struct ItemPipeline: Sendable {
             return try await end(item, .missing, Reason(failure), isRetryable: true)
         }
         var damaged: [FileRow] = []
-        for file in try await catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
+        for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
             let staging = staging
             let condition = try await FileWork.run { stop throws(Failure) in
                 if (try? staging.verify(file, stop: stop)) != nil { return StagedCondition.whole }
@@ -141,7 +141,7 @@ struct ItemPipeline: Sendable {
 
     /// Parts that were sent already may be of the damaged bytes. The backend forgets them, and the upload begins its next generation.
     private func discardSession(of file: FileRow) async throws(Failure) {
-        let uploads = try await catalog.uploads(of: file.item)
+        let uploads = try catalog.uploads(of: file.item)
         guard let upload = uploads.first(where: { $0.role == file.role && $0.name == file.name }),
             upload.generation > 0, upload.state != .completed
         else { return }

@@ -40,18 +40,18 @@ struct RunWatch: Sendable {
         switch end {
         case .idle, .stopped:
             ids =
-                try await catalog.open().map(\.id).filter { said[$0] == nil }
+                try catalog.open().map(\.id).filter { said[$0] == nil }
                 + said.keys.filter { said[$0]?.isFinal == false }
         case .itemsFinal(let items), .itemsHandedOver(let items): ids = items
         }
         for id in ids where said[id]?.isFinal != true {
-            guard let item = try await catalog.item(id) else { continue }
+            guard let item = try catalog.item(id) else { continue }
             if !item.isOver, item.intent != .paused, !(endsAtHandover && item.state == .processing) {
                 unfinished += 1
             }
             guard said[id] != item.state || !item.state.isFinal else { continue }
             said[id] = item.state
-            let (total, confirmed) = try await catalog.transferred(id)
+            let (total, confirmed) = try catalog.transferred(id)
             var progress = ItemProgress(id: id, name: item.name, state: item.state)
             progress.bytes = total
             progress.confirmedBytes = confirmed

@@ -22,7 +22,7 @@ struct Runner: Sendable {
     func run(isDone: @escaping @Sendable ([WorkQueue.Item]) -> Bool) async throws(Failure) {
         try await recover()
         var queue = WorkQueue(bounds: bounds)
-        queue.refresh(try await pipeline.catalog.open(), now: clock.seconds)
+        queue.refresh(try pipeline.catalog.open(), now: clock.seconds)
         var version = try await pipeline.catalog.version()
         // Each item's work is a task of its own, which its pause or cancellation ends.
         var works: [ItemID: Task<ItemPipeline.Outcome, Never>] = [:]
@@ -73,12 +73,12 @@ struct Runner: Sendable {
                         let present = try await pipeline.catalog.version()
                         if present != version {
                             version = present
-                            queue.refresh(try await pipeline.catalog.open(), now: clock.seconds)
+                            queue.refresh(try pipeline.catalog.open(), now: clock.seconds)
                             for id in queue.unwanted { works[id]?.cancel() }
                         }
                     case .advanced(let id, let outcome)?:
                         works[id] = nil
-                        let item = try await pipeline.catalog.item(id)
+                        let item = try pipeline.catalog.item(id)
                         queue.advanced(
                             id, outcome, item: item.flatMap { $0.isOver ? nil : WorkQueue.Item($0) }, now: clock.seconds
                         )
@@ -101,13 +101,13 @@ struct Runner: Sendable {
         let names = try await FileWork.run { _ throws(Failure) in try Files.names(in: staging.root) }
         for name in names {
             // A folder whose item the catalog does not know is left alone: `check` tells of it.
-            guard let id = ItemID(rawValue: name), let item = try await catalog.item(id) else { continue }
-            let hasUploads = try await !catalog.uploads(of: item.id).isEmpty
+            guard let id = ItemID(rawValue: name), let item = try catalog.item(id) else { continue }
+            let hasUploads = try !catalog.uploads(of: item.id).isEmpty
             try await FileWork.run { _ throws(Failure) in
                 try staging.removeUnfinished(of: item.id, keepsDerived: hasUploads)
             }
             if item.isMoved {
-                for file in try await catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
+                for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
                     try await pipeline.finishMove(file)
                 }
             }

@@ -58,16 +58,16 @@ public struct BoxSteering: Sendable {
 
     private func removeDiscarded(_ id: ItemID) async throws(Failure) {
         let staging = staging
-        let files = try await catalog.files(of: id).filter { $0.state == .discarded }
+        let files = try catalog.files(of: id).filter { $0.state == .discarded }
         try await FileWork.run { _ throws(Failure) in try staging.remove(files, of: id, withFolder: true) }
     }
 
     /// What `discard` would throw away of these items: files and their bytes.
     public func discardable(_ ids: [ItemID]?) async throws(Failure) -> (files: Int, bytes: Int) {
         var (count, bytes) = (0, 0)
-        for item in try await catalog.items() where ids?.contains(item.id) ?? true {
+        for item in try catalog.items() where ids?.contains(item.id) ?? true {
             guard item.isOver, item.state == .cancelled || item.state == .rejected else { continue }
-            for file in try await catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
+            for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
                 count += 1
                 bytes += file.bytes ?? 0
             }
@@ -89,7 +89,7 @@ public struct BoxSteering: Sendable {
         while true {
             var left: [ItemID] = []
             for id in ids {
-                if let item = try await catalog.item(id), item.intent == .cancelled, !item.isOver { left.append(id) }
+                if let item = try catalog.item(id), item.intent == .cancelled, !item.isOver { left.append(id) }
             }
             if left.isEmpty || clock.seconds >= end { return left }
             // Let go at once: only to see whether anybody holds it.
@@ -101,7 +101,7 @@ public struct BoxSteering: Sendable {
 
     /// Whether anything of these items may be at the backend.
     public func concernsBackend(_ ids: [ItemID]) async throws(Failure) -> Bool {
-        for id in ids where try await !catalog.uploads(of: id).isEmpty { return true }
+        for id in ids where try !catalog.uploads(of: id).isEmpty { return true }
         return false
     }
 
@@ -109,10 +109,10 @@ public struct BoxSteering: Sendable {
     public func cancelOutcomes(_ ids: [ItemID]) async throws(Failure) -> [Outcome] {
         var outcomes: [Outcome] = []
         for id in ids {
-            guard let item = try await catalog.item(id) else { continue }
+            guard let item = try catalog.item(id) else { continue }
             var outcome = Outcome(item: id, name: item.name, words: "cancelled", isDone: item.state == .cancelled)
             if outcome.isDone {
-                let staged = try await catalog.files(of: id).filter { $0.state == .staged }
+                let staged = try catalog.files(of: id).filter { $0.state == .staged }
                 if !staged.isEmpty { outcome.words = "cancelled; its bytes stay in staging until retry or discard" }
             } else {
                 outcome.words = item.waiting ?? "is \(item.state.rawValue)"

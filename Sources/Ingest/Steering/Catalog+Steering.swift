@@ -99,7 +99,7 @@ extension Catalog {
     }
 }
 
-extension Database {
+extension Connection {
     fileprivate func hasStaged(_ item: ItemID) throws(Failure) -> Bool {
         try row(
             "SELECT 1 FROM file WHERE item = ?1 AND state = 'staged' AND role IN ('original', 'sidecar')",

@@ -33,7 +33,7 @@ extension ItemPipeline {
     /// Why an item must not be cancelled now; in words.
     private func refusal(_ item: ItemRow) async throws(Failure) -> String? {
         // Another backend knows nothing of it, which would look as if nothing were left to delete.
-        let uploads = try await catalog.uploads(of: item.id)
+        let uploads = try catalog.uploads(of: item.id)
         if let server = item.server, server != settings.serverName, !uploads.isEmpty, try await !isKnown(uploads) {
             return server == IngestSettings.ownServerName
                 ? "Not cancelled: it went to the backend in the home: leave --server and RUSHES_SERVER out"
@@ -59,7 +59,7 @@ extension ItemPipeline {
 
     /// What left staging because the backend had it may only go there if its source still has it.
     private func hasBytesWithoutBackend(_ item: ItemRow) async throws(Failure) -> Bool {
-        for file in try await catalog.files(of: item.id) where file.role.isGiven && file.state == .released {
+        for file in try catalog.files(of: item.id) where file.role.isGiven && file.state == .released {
             guard try await sourceHas(file) else { return false }
         }
         return true
@@ -80,12 +80,12 @@ extension ItemPipeline {
 
     /// No item, no object, no open session.
     private func leaveBackend(_ item: ItemRow) async throws(Failure) {
-        let uploads = try await catalog.uploads(of: item.id)
+        let uploads = try catalog.uploads(of: item.id)
         // Without these nothing has ever been sent.
         guard !uploads.isEmpty else { return }
         try await catalog.cancelling(item, waiting: "Cancelling: waiting for the backend")
         _ = try await weather.persist { () throws(Failure) in try await client.remove(item.id) }
-        let files = try await catalog.files(of: item.id)
+        let files = try catalog.files(of: item.id)
         for upload in uploads {
             let isKnown = try await weather.persist { () throws(Failure) in try await client.abort(upload.id) }
             guard !isKnown, let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
@@ -112,7 +112,7 @@ extension ItemPipeline {
     private func leaveStaging(_ item: ItemRow) async throws(Failure) {
         let staging = staging
         try await FileWork.run { _ throws(Failure) in try staging.removeUnfinished(of: item.id, keepsDerived: false) }
-        for file in try await catalog.files(of: item.id) where file.role.isGiven {
+        for file in try catalog.files(of: item.id) where file.role.isGiven {
             var file = file
             if file.state == .wanted {
                 guard try Files.facts(staging.path(of: file)) != nil else { continue }

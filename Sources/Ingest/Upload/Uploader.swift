@@ -60,7 +60,7 @@ final class Uploader: Sendable {
     private func known() async throws(Failure) -> UploadStateMachine.Known {
         guard upload.generation > 0 else { return .nothing }
         if upload.state == .queued { return .useless(generation: upload.generation) }
-        let parts = try await catalog.parts(of: upload.id)
+        let parts = try catalog.parts(of: upload.id)
         return .session(generation: upload.generation, acknowledged: Set(parts.map(\.number)))
     }
 
@@ -185,7 +185,7 @@ final class Uploader: Sendable {
         }
         try await hashes.confirm()
         try await catalog.completing(upload.id)
-        let parts = try await catalog.parts(of: upload.id)
+        let parts = try catalog.parts(of: upload.id)
         let request = CompleteUploadRequest(
             generation: generation, sizeBytes: bytes, sha256: sha256,
             parts: parts.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: $0.etag) })

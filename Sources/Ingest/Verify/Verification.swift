@@ -125,7 +125,7 @@ extension IgnoredFile.Reason {
 extension Catalog {
     /// Every given file, with what is known of it.
     func known() async throws(Failure) -> [VerifyPlan.Known] {
-        try await database.rows(
+        try database.rows(
             """
             SELECT file.item, file.source, file.sha256, file.bytes, file.state = 'staged',
                 coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0)
