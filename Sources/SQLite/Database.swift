@@ -4,25 +4,22 @@ import Glibc
 import Synchronization
 public import Vocabulary
 
-/// One SQLite database, through two connections. Writes go through a queue of their own, since making them durable blocks; a transaction's body is
-/// synchronous, so nothing can come between its statements. Reads are carried out where they are asked for: in WAL mode they wait for no
-/// writer, and to change threads twice costs more than to look up a row.
+/// One SQLite database, through two connections. Writes are made durable on a queue, since that blocks; a transaction's body is synchronous, so
+/// nothing can come between its statements. Reads are carried out where they are asked for: in WAL mode they wait for no writer, and to change
+/// threads twice costs more than to look up a row.
 ///
 /// WAL with `synchronous=FULL`: a transaction that has returned survives a power cut, and none is read that would not.
-public actor Database {
-    private let executor = DatabaseExecutor()
-    public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
-
-    public nonisolated let path: String
-    private let writer: Connection
-    private nonisolated let reader: Mutex<Connection>
-    /// Milliseconds between two looks where SQLite does not wait itself.
-    private static let busyInterval: Int32 = 5
-
+public final class Database: Sendable {
+    public let path: String
+    private let writer: Mutex<Connection>
+    private let reader: Mutex<Connection>
+    private let queue = DispatchQueue(label: "rushes.database")
     /// What has come since the last commit began.
-    private var waiting: [WaitingWrite] = []
+    private let waiting = Mutex<[WaitingWrite]>([])
     /// Writes in one commit. There are as many writers as operations at once; this only bounds a mistake.
     private static let groupMax = 256
+    /// Milliseconds between two looks where SQLite does not wait itself.
+    private static let busyInterval: Int32 = 5
 
     /// Opens or creates the database and brings its schema up to date.
     /// - Parameter migrations: SQL scripts in order; their number is kept as `user_version`, each runs once, in a transaction of its own.
@@ -34,22 +31,40 @@ public actor Database {
             guard error.code == .sourceMissing else { throw error }
         }
         self.path = path
-        writer = try Connection(path)
+        writer = Mutex(try Connection(path))
         reader = Mutex(try Connection(path))
-        try await prepareSchema(migrations)
+        try await onQueue { connection throws(Failure) in
+            try Self.keepLog(connection)
+            try connection.execute("PRAGMA synchronous=FULL")
+            try connection.execute("PRAGMA foreign_keys=ON")
+            try Self.boundCache(connection)
+        }
+        try reader.withLock { connection throws(Failure) in
+            try Self.boundCache(connection)
+            try connection.execute("PRAGMA query_only=ON")
+        }
+        try await migrate(migrations)
     }
 
-    private func prepareSchema(_ migrations: [String]) async throws(Failure) {
-        try keepLog()
-        try writer.execute("PRAGMA synchronous=FULL")
-        try writer.execute("PRAGMA foreign_keys=ON")
+    private static func boundCache(_ connection: Connection) throws(Failure) {
         // KiB, negative by SQLite's convention. The default of 2 MiB a connection fills slowly over thousands of items and looks like a leak;
         // the system's own cache has the pages anyway.
-        try writer.execute("PRAGMA cache_size=-512")
-        try reader.withLock { reader throws(Failure) in
-            try reader.execute("PRAGMA cache_size=-512")
-            try reader.execute("PRAGMA query_only=ON")
+        try connection.execute("PRAGMA cache_size=-512")
+    }
+
+    /// SQLite waits for nobody where a database gets its log: of two that open a new one at once, one would be refused.
+    private static func keepLog(_ connection: Connection) throws(Failure) {
+        var waited: Int32 = 0
+        while true {
+            do throws(Failure) { return try connection.execute("PRAGMA journal_mode=WAL") } catch {
+                guard error.code == .busy, waited < Connection.busyTimeout else { throw error }
+            }
+            usleep(useconds_t(busyInterval) * 1000)
+            waited += busyInterval
         }
+    }
+
+    private func migrate(_ migrations: [String]) async throws(Failure) {
         let path = path
         try await write("schema") { database throws(Failure) in
             let version = try database.row("PRAGMA user_version")?.int(0) ?? 0
@@ -65,17 +80,7 @@ public actor Database {
         }
     }
 
-    /// SQLite waits for nobody where a database gets its log: of two that open a new one at once, one would be refused.
-    private func keepLog() throws(Failure) {
-        var waited: Int32 = 0
-        while true {
-            do throws(Failure) { return try writer.execute("PRAGMA journal_mode=WAL") } catch {
-                guard error.code == .busy, waited < Connection.busyTimeout else { throw error }
-            }
-            usleep(useconds_t(Self.busyInterval) * 1000)
-            waited += Self.busyInterval
-        }
-    }
+    // MARK: Writing
 
     /// Runs `body` as one transaction: all of it is durable when this returns, or nothing of it happened. One durable step, unless the body
     /// changed nothing.
@@ -85,69 +90,105 @@ public actor Database {
         _ step: String, _ body: @escaping @Sendable (Connection) throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
-            var result: Result<Value, Failure>?
-            let write = WaitingWrite(step: step) {
+            let write = WaitingWrite(step: step) { connection in
                 do throws(Failure) {
-                    result = .success(try body(self.writer))
-                    return nil
+                    let value = try body(connection)
+                    return .done { failure in
+                        continuation.resume(returning: failure.map { .failure($0) } ?? .success(value))
+                    }
                 } catch {
-                    result = .failure(error)
-                    return error
+                    return .failed(error)
                 }
-            } end: { failure in
-                if case .failure(let own)? = result {
-                    continuation.resume(returning: .failure(own))
-                } else if let failure {
-                    continuation.resume(returning: .failure(failure))
-                } else {
-                    continuation.resume(
-                        returning: result ?? .failure(Failure(.internalError, "A write was never carried out.")))
-                }
+            } refuse: { failure in
+                continuation.resume(returning: .failure(failure))
             }
-            waiting.append(write)
-            // Behind those who wait for the queue already: they may have something to write as well.
-            if waiting.count == 1 { Task { commitWaiting() } }
+            let isFirst = waiting.withLock { waiting in
+                waiting.append(write)
+                return waiting.count == 1
+            }
+            if isFirst { queue.async { self.commitWaiting() } }
         }
         return try result.get()
     }
 
+    /// Writes that nobody has begun with.
+    var waitingCount: Int { waiting.withLock { $0.count } }
+
     private func commitWaiting() {
-        let group = waiting.prefix(Self.groupMax)
-        waiting.removeFirst(group.count)
-        if !waiting.isEmpty { Task { commitWaiting() } }
-        var failure: Failure?
-        do throws(Failure) { try commit(group) } catch {
-            // A failed COMMIT (disk full) leaves the transaction open; some errors have rolled it back already.
-            try? writer.execute("ROLLBACK")
-            failure = error
+        let group = waiting.withLock { waiting in
+            let group = waiting.prefix(Self.groupMax)
+            waiting.removeFirst(group.count)
+            if !waiting.isEmpty { queue.async { self.commitWaiting() } }
+            return group
         }
-        for write in group { write.end(failure) }
+        let answers = writer.withLock { Self.commit(group, by: $0) }
+        for answer in answers { answer() }
     }
 
-    private func commit(_ group: ArraySlice<WaitingWrite>) throws(Failure) {
-        try writer.run("BEGIN IMMEDIATE")
+    /// - Returns: what tells each of the writers how it ended.
+    private static func commit(_ group: ArraySlice<WaitingWrite>, by connection: Connection) -> [@Sendable () -> Void] {
+        var ends: [WaitingWrite.End?] = group.map { _ in nil }
+        var failure: Failure?
+        do throws(Failure) {
+            try carryOut(group, by: connection, &ends)
+        } catch {
+            // A failed COMMIT (disk full) leaves the transaction open; some errors have rolled it back already.
+            try? connection.execute("ROLLBACK")
+            failure = error
+        }
+        return zip(group, ends).map { write, end in
+            switch end {
+            case .done(let tell)?: { [failure] in tell(failure) }
+            case .failed(let own)?: { write.refuse(own) }
+            case nil:
+                { [failure] in write.refuse(failure ?? Failure(.internalError, "A write was never carried out.")) }
+            }
+        }
+    }
+
+    private static func carryOut(
+        _ group: ArraySlice<WaitingWrite>, by connection: Connection, _ ends: inout [WaitingWrite.End?]
+    ) throws(Failure) {
+        try connection.run("BEGIN IMMEDIATE")
         var changed: [String] = []
-        for write in group {
-            let before = writer.changeCount
+        for (index, write) in group.enumerated() {
+            let before = connection.changeCount
             // One that fails must not take the others with it.
-            if group.count > 1 { try writer.run("SAVEPOINT one") }
-            if let failure = write.run() {
+            if group.count > 1 { try connection.run("SAVEPOINT one") }
+            let end = write.run(connection)
+            ends[index] = end
+            if case .failed(let failure) = end {
                 // Alone; or some errors (disk full) have rolled everything back already.
-                if group.count == 1 || !writer.isInTransaction { throw failure }
-                try writer.run("ROLLBACK TO one")
-            } else if writer.changeCount != before {
+                if group.count == 1 || !connection.isInTransaction { throw failure }
+                try connection.run("ROLLBACK TO one")
+            } else if connection.changeCount != before {
                 changed.append(write.step)
             }
-            if group.count > 1 { try writer.run("RELEASE one") }
+            if group.count > 1 { try connection.run("RELEASE one") }
         }
-        try writer.run("COMMIT")
+        try connection.run("COMMIT")
         for step in changed { DurableSteps.passed(step) }
+    }
+
+    /// Something that needs the connection that writes.
+    private func onQueue<Value: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let result: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            queue.async {
+                let result = self.writer.withLock { connection -> Result<Value, Failure> in
+                    do throws(Failure) { return .success(try body(connection)) } catch { return .failure(error) }
+                }
+                continuation.resume(returning: result)
+            }
+        }
+        return try result.get()
     }
 
     // MARK: Reading
 
     /// Several reads of one state.
-    public nonisolated func read<Value: Sendable>(
+    public func read<Value: Sendable>(
         _ body: (Connection) throws(Failure) -> Value
     ) throws(Failure) -> Value {
         try reader.withLock { reader throws(Failure) in
@@ -157,35 +198,32 @@ public actor Database {
         }
     }
 
-    public nonisolated func row(_ sql: String, _ parameters: [SQLValue] = []) throws(Failure) -> SQLRow? {
+    public func row(_ sql: String, _ parameters: [SQLValue] = []) throws(Failure) -> SQLRow? {
         try reader.withLock { reader throws(Failure) in try reader.row(sql, parameters) }
     }
 
-    public nonisolated func rows(
+    public func rows(
         _ sql: String, _ parameters: [SQLValue] = [], limit: Int = .max
     ) throws(Failure) -> [SQLRow] {
         try reader.withLock { reader throws(Failure) in try reader.rows(sql, parameters, limit: limit) }
     }
 
     /// Changes whenever somebody else has committed something.
-    public func version() throws(Failure) -> Int { try writer.row("PRAGMA data_version")?.int(0) ?? 0 }
+    public func version() async throws(Failure) -> Int {
+        try await onQueue { connection throws(Failure) in try connection.row("PRAGMA data_version")?.int(0) ?? 0 }
+    }
 }
 
 /// A write that waits for its commit.
-private struct WaitingWrite {
-    let step: String
-    /// Carries its body out. - Returns: why that failed.
-    let run: () -> Failure?
-    /// Tells the caller. - Parameter failure: of the commit; nothing of the write happened then, whatever its body came to.
-    let end: (_ failure: Failure?) -> Void
-}
-
-/// One serial queue: blocking calls leave Swift's shared threads alone.
-private final class DatabaseExecutor: SerialExecutor {
-    private let queue = DispatchQueue(label: "rushes.database")
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+private struct WaitingWrite: Sendable {
+    enum End: Sendable {
+        /// Tells the caller. - Parameter failure: of the commit; nothing of the write happened then.
+        case done(tell: @Sendable (_ failure: Failure?) -> Void)
+        case failed(Failure)
     }
-    func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
+    let step: String
+    /// Carries its body out.
+    let run: @Sendable (Connection) -> End
+    /// Tells the caller that nothing of it happened.
+    let refuse: @Sendable (Failure) -> Void
 }

@@ -1,7 +1,7 @@
 import Digests
 import Files
 import Foundation
-import SQLite
+@testable import SQLite
 import Testing
 import Vocabulary
 
@@ -117,7 +117,7 @@ final class ScratchFolder {
     @Test func writesThatShareACommitFailAlone() async throws {
         let database = try await Database(scratch.path + "/db", migrations: schema)
         let before = try commits(in: scratch.path + "/db-wal")
-        let refused = await database.insertTogether(0..<20)
+        let refused = try await database.insertTogether(0..<20)
         #expect(refused == [0: .cancelled, 5: .cancelled, 10: .cancelled, 15: .cancelled, 7: .conflict])
         let kept = try database.rows("SELECT b FROM t").map { Int($0.text(0) ?? "") ?? -1 }
         #expect(Set(kept) == Set(0..<20).subtracting(refused.keys))
@@ -181,15 +181,29 @@ final class ScratchFolder {
         }
         #expect(row?.values == [1, "x"])
         let failure = await #expect(throws: Failure.self) {
-            try await database.write("test") { database throws(Failure) in try database.run("INSERT INTO t(b) VALUES('x')") }
+            try await database.write("test") { database throws(Failure) in
+                try database.run("INSERT INTO t(b) VALUES('x')")
+            }
         }
         #expect(failure?.code == .conflict)
     }
 }
 
 extension Database {
-    /// Writes numbers all at once: this queue is taken until each of the writers stands in it. Each fifth throws, and number 7 is refused.
-    fileprivate func insertTogether(_ numbers: Range<Int>) async -> [Int: FailureCode] {
+    /// Writes numbers all at once: the queue is taken until each of the writers stands in it. Each fifth throws, and number 7 is refused.
+    fileprivate func insertTogether(_ numbers: Range<Int>) async throws -> [Int: FailureCode] {
+        let (begun, begins) = AsyncStream<Void>.makeStream()
+        let first = Task { () throws(Failure) in
+            try await write("test") { _ throws(Failure) in
+                begins.finish()
+                var patience = 30_000
+                while self.waitingCount < numbers.count, patience > 0 {
+                    usleep(1000)
+                    patience -= 1
+                }
+            }
+        }
+        for await _ in begun {}
         let writers = numbers.map { number in
             Task { () -> FailureCode? in
                 do throws(Failure) {
@@ -202,6 +216,7 @@ extension Database {
                 } catch { return error.code }
             }
         }
+        try await first.value
         var refused: [Int: FailureCode] = [:]
         for (number, writer) in zip(numbers, writers) { refused[number] = await writer.value }
         return refused
