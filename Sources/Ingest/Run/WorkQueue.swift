@@ -39,9 +39,9 @@ struct WorkQueue: Sendable {
 
     init(bounds: IngestBounds) { self.bounds = bounds }
 
-    /// What will go on by itself: all but what a person has paused.
-    var unfinished: [Item] {
-        entries.filter { $0.intent != .paused || $0.running != nil }
+    /// What will go on by itself: all but what a person has paused. Lazy, since whoever asks at each wake is content with the first.
+    var unfinished: some Collection<Item> {
+        entries.lazy.filter { $0.intent != .paused || $0.running != nil }
             .map { Item(id: $0.id, state: $0.state, intent: $0.intent) }
     }
     /// Whether the backend is, or soon will be, at work on an item.
