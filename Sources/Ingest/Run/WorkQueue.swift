@@ -8,7 +8,7 @@ struct WorkQueue: Sendable {
         var state: ItemState
         var intent = Intent.run
     }
-    private enum Stage: Hashable { case staging, preparing, uploading, polling, cancelling }
+    private enum Stage: Int, CaseIterable { case staging, preparing, uploading, polling, cancelling }
     private struct Entry {
         let id: ItemID
         var state: ItemState
@@ -98,16 +98,19 @@ struct WorkQueue: Sendable {
 
     /// - Returns: items to start now; they count as running until `advanced`.
     mutating func takeDue(now: Double) -> [ItemID] {
-        var running: [Stage: Int] = [:]
-        for entry in entries { if let stage = entry.running { running[stage, default: 0] += 1 } }
+        var running = Stage.allCases.map { _ in 0 }
+        // By their places: this is done at each wake, and to copy an entry costs more than to look at it.
+        for index in entries.indices {
+            if let stage = entries[index].running { running[stage.rawValue] += 1 }
+        }
         var due: [ItemID] = []
         for index in entries.indices {
             guard entries[index].running == nil, entries[index].intent != .paused, entries[index].notBefore <= now
             else { continue }
-            let stage = Self.stage(entries[index])
+            let stage = Self.stage(entries[index].state, entries[index].intent)
             if stage == .staging, noRoom != nil { continue }
-            guard running[stage, default: 0] < limit(stage) else { continue }
-            running[stage, default: 0] += 1
+            guard running[stage.rawValue] < limit(stage) else { continue }
+            running[stage.rawValue] += 1
             entries[index].running = stage
             due.append(entries[index].id)
         }
@@ -158,9 +161,9 @@ struct WorkQueue: Sendable {
         }
     }
 
-    private static func stage(_ entry: Entry) -> Stage {
-        if entry.intent == .cancelled { return .cancelling }
-        return switch entry.state {
+    private static func stage(_ state: ItemState, _ intent: Intent) -> Stage {
+        if intent == .cancelled { return .cancelling }
+        return switch state {
         case .picked: .staging
         case .staged, .preparing: .preparing
         case .uploading: .uploading
