@@ -86,8 +86,13 @@ struct WorkQueue: Sendable {
     mutating func heard(_ news: EventFeed.News, now: Double) {
         let hasGoneQuiet = isLive && !news.isLive
         isLive = news.isLive
-        for index in entries.indices where entries[index].state == .processing {
-            if news.everything || news.items.contains(entries[index].id) {
+        guard hasGoneQuiet || news.everything || !news.items.isEmpty else { return }
+        for index in entries.indices {
+            let isNamed = news.everything || news.items.contains(entries[index].id)
+            // The backend may be done with an item before its last answer has been written down here.
+            if isNamed, entries[index].running == .uploading { entries[index].isHinted = true }
+            guard entries[index].state == .processing else { continue }
+            if isNamed {
                 entries[index].isHinted = entries[index].running != nil
                 entries[index].notBefore = min(
                     entries[index].notBefore, max(now, entries[index].lookedAt + Self.hintSpacing))
@@ -138,6 +143,9 @@ struct WorkQueue: Sendable {
             if entry.isHinted { entry.notBefore = now + Self.hintSpacing }
             entry.pollCount += 1
         case .noRoom(let failure): noRoom = failure
+        case .moved where entry.state == .processing && isLive && !entry.isHinted:
+            // Just handed over: an event will tell.
+            entry.notBefore = now + Self.watchIntervals.lowerBound
         case .moved, .finished, .stopped: break
         }
         entry.isHinted = false
