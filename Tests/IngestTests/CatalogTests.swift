@@ -148,7 +148,7 @@ import Vocabulary
         var bounds = IngestBounds()
         bounds.stagingMax = 1
         bounds.preparingMax = 2
-        bounds.uploadingMax = 1
+        bounds.uploadingSmallMax = 1
         var queue = WorkQueue(bounds: bounds)
         queue.refresh(zip(ids, states).map { WorkQueue.Item(id: $0, state: $1) }, now: 0)
         return queue

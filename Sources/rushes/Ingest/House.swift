@@ -38,6 +38,7 @@ struct House: Sendable {
         settings.isTokenRenewed = needsToken && configuration.tokenFile != nil
         if embedded != nil { settings.serverName = IngestSettings.ownServerName }
         settings.conditions = configuration.conditions
+        settings.order = configuration.order
         let probe = SurroundingsProbe(configuration.metering)
         settings.surroundings = { await probe.look() }
         settings.throttle = configuration.bandwidth.map { timetable in
