@@ -76,7 +76,7 @@ def answer(method, path, query, fields, taken):
         if method == "HEAD" and path.count("/") > 1:
             if path not in objects:
                 return 404, [], b""
-            return 200, [(b"ETag", ETAG), (b"Content-Length", str(objects[path]).encode())], b""
+            return 200, [(b"ETag", ETAG[:-1] + b'-2"'), (b"Content-Length", str(objects[path]).encode())], b""
     if "uploads" in query:
         return xml("ListMultipartUploadsResult", "<IsTruncated>false</IsTruncated>")
     if "location" in query:
@@ -86,34 +86,55 @@ def answer(method, path, query, fields, taken):
     return xml("ListBucketResult", "<IsTruncated>false</IsTruncated>")
 
 
+class Incoming:
+    """What comes in on a connection."""
+
+    def __init__(self, connection):
+        self.connection, self.held, self.view = connection, b"", memoryview(bytearray(BUFFER))
+
+    def until(self, end):
+        while end not in self.held:
+            piece = self.connection.recv(HEAD_MAX)
+            if not piece or len(self.held) > HEAD_MAX:
+                raise ConnectionError("no more")
+            self.held += piece
+        found, _, self.held = self.held.partition(end)
+        return found
+
+    def drop(self, count):
+        left = count - len(self.held)
+        self.held = self.held[count:]
+        while left > 0:
+            got = self.connection.recv_into(self.view[:min(left, BUFFER)])
+            if not got:
+                raise ConnectionError("cut short")
+            left -= got
+        return count
+
+    def drop_chunks(self):
+        total = 0
+        while size := int(self.until(b"\r\n").split(b";")[0], 16):
+            total += self.drop(size)
+            self.until(b"\r\n")
+        while self.until(b"\r\n"):
+            pass
+        return total
+
+
 def serve(connection, context):
-    buffer = bytearray(BUFFER)
-    view = memoryview(buffer)
     try:
         if context:
             connection = context.wrap_socket(connection, server_side=True)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        held = b""
+        incoming = Incoming(connection)
         while True:
-            while b"\r\n\r\n" not in held:
-                piece = connection.recv(HEAD_MAX)
-                if not piece or len(held) > HEAD_MAX:
-                    return
-                held += piece
-            head, _, held = held.partition(b"\r\n\r\n")
-            first, *lines = head.decode("latin-1").split("\r\n")
+            first, *lines = incoming.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
             method, target, _ = first.split(" ", 2)
             fields = {name.strip().lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
             if "100-continue" in fields.get("expect", "").lower():
                 connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-            length = int(fields.get("content-length", 0))
-            left = length - len(held)
-            held = held[length:] if left <= 0 else b""
-            while left > 0:
-                got = connection.recv_into(view[:min(left, BUFFER)])
-                if not got:
-                    return
-                left -= got
+            is_chunked = "chunked" in fields.get("transfer-encoding", "")
+            length = incoming.drop_chunks() if is_chunked else incoming.drop(int(fields.get("content-length", 0)))
             url = urllib.parse.urlsplit(re.sub(r"^https?://[^/]+", "", target))
             query = urllib.parse.parse_qs(url.query, keep_blank_values=True)
             status, more, body = answer(method, url.path, query, fields, length)

@@ -127,10 +127,10 @@ extension Catalog {
 
     // MARK: Picked before?
 
-    /// Those of the items that are on their way and that no person has asked for.
+    /// Those of the items that no person has asked for, and that are on their way or could be again.
     func unasked(_ ids: [ItemID]) async throws(Failure) -> [ItemID] {
         let unasked = try await database.rows(
-            "SELECT id FROM item WHERE is_asked = 0 AND state IN (\(Self.unfinishedStates))"
+            "SELECT id FROM item WHERE is_asked = 0 AND state NOT IN ('ready', 'rejected')"
         ).map { row throws(Failure) in try row.required(0, as: ItemID.self) }
         return ids.filter(Set(unasked).contains)
     }

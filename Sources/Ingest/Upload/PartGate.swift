@@ -2,7 +2,7 @@ import Synchronization
 import Vocabulary
 
 /// Who may send a part next. Pure.
-struct PartTurns<Waiter: Equatable>: Sendable where Waiter: Sendable {
+struct PartTurns<Waiter: Equatable & Sendable>: Sendable {
     /// What a part belongs to; the lower one goes first.
     enum Rank: Int, Sendable, CaseIterable {
         case askedSmall, asked, small, other
@@ -58,7 +58,8 @@ final class PartGate: Sendable {
     private struct State {
         var turns: Turns
         var waiters: [Int: CheckedContinuation<Bool, Never>] = [:]
-        var count = 0
+        /// Of the last waiter.
+        var number = 0
     }
     private let state: Mutex<State>
 
@@ -76,8 +77,8 @@ final class PartGate: Sendable {
 
     private func enter(_ rank: Turns.Rank) async -> Bool {
         let number = state.withLock { state in
-            state.count += 1
-            return state.count
+            state.number += 1
+            return state.number
         }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
