@@ -84,5 +84,7 @@ enum CatalogSchema {
         ALTER TABLE file ADD COLUMN card BLOB;
         ALTER TABLE file ADD COLUMN below BLOB;
         """,
+        // A person has asked for it, and not an inbox.
+        "ALTER TABLE item ADD COLUMN is_asked INTEGER NOT NULL DEFAULT 0",
     ]
 }

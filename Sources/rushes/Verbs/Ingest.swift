@@ -16,6 +16,8 @@ extension Verb {
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
     private static let uploadNow = Option(
         "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
+    static let order = Option(
+        "--order", "O", "chosen, smallest or newest: which file goes first (default chosen)")
     private static let noWait = Option("--no-wait", nil, "end once everything is uploaded; the backend goes on alone")
 
     static let ingest = Verb(
@@ -26,7 +28,7 @@ extension Verb {
             copied into staging first and leave it when the backend has the same bytes. Start the
             same command again after any interruption: it goes on where it was.
             """,
-        options: [shoot, title, caption, place, move, prepare, uploadNow, .server, noWait, .json, .memory]
+        options: [shoot, title, caption, place, move, prepare, uploadNow, order, .server, noWait, .json, .memory]
     ) { arguments async throws(Failure) in
         guard let mode = PrepareMode(rawValue: arguments[prepare] ?? PrepareMode.auto.rawValue) else {
             throw Failure(.usage, "--prepare takes auto, original, 1080p or both.")
@@ -35,7 +37,8 @@ extension Verb {
             paths: arguments.operands.map { RawPath($0) }, shoot: arguments[shoot] ?? LocalDate.today(),
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
             prepare: mode, uploadNow: arguments.has(uploadNow))
-        let configuration = try Configuration.current()
+        var configuration = try Configuration.current()
+        if let text = arguments[order] { configuration.order = try Configuration.order(text, named: "--order") }
         let media = MediaJobs(try arguments.mediaSettings())
         let house = try await House.open(configuration, server: arguments[.server], media: media)
         do throws(Failure) {
