@@ -42,16 +42,16 @@ import Vocabulary
             names.append(item.id)
             _ = try await catalog.picked(.init(new: [item]), since: Int64(index))
         }
-        #expect(try await catalog.unasked(names) == [names[0], names[2], names[3], names[4]])
+        #expect(try catalog.unasked(names) == [names[0], names[2], names[3], names[4]])
         for id in names[2...3] {
-            let item = try #require(try await catalog.item(id))
+            let item = try #require(try catalog.item(id))
             try await catalog.ended(item, .failed, Reason(.ioError, "x"), isRetryable: true)
         }
         _ = try await catalog.picked(
-            .init(again: [names[2]], asked: try await catalog.unasked([names[2]])), since: 9)
+            .init(again: [names[2]], asked: try catalog.unasked([names[2]])), since: 9)
         _ = try await catalog.steer(.retry, [names[3]])
         _ = try await catalog.picked(.init(urgent: [names[4]]), since: 9)
-        let open = try await catalog.open()
+        let open = try catalog.open()
         #expect(open.map(\.id) == names && open.map(\.isAsked) == [false, true, true, true, true])
         #expect(open.allSatisfy { $0.bytes == 10 && $0.modified == 5 })
     }
