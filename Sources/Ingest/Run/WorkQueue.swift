@@ -106,7 +106,9 @@ struct WorkQueue: Sendable {
         for index in entries.indices {
             let isNamed = news.everything || news.items.contains(entries[index].id)
             // The backend may be done with an item before its last answer has been written down here.
-            if isNamed, entries[index].state == .uploading, entries[index].running != nil { entries[index].isHinted = true }
+            if isNamed, entries[index].state == .uploading, entries[index].running != nil {
+                entries[index].isHinted = true
+            }
             guard entries[index].state == .processing else { continue }
             if isNamed {
                 entries[index].isHinted = entries[index].running != nil
