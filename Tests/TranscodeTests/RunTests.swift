@@ -153,12 +153,13 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
 
     @Test func soundWithoutNamedPlacesIsTakenFromItsFirstPair() throws {
         let file = try GeneratedVideo(soundLength: 1).make()
-        var track = try file.use { try #require(TrackChoice(Demuxer.open($0).streams).audio) }
-        #expect(!TranscodePlan.Sound(track).takesFirstPair && TranscodePlan.Sound(track).channels == 2)
-        track.channels = 8
-        track.layout = nil
-        track.sampleRate = 96_000
-        let plan = TranscodePlan.Sound(track)
+        var tracks = try file.use { TrackChoice(try Demuxer.open($0).streams) }
+        let ordinary = try #require(TranscodePlan.Sound(tracks))
+        #expect(!ordinary.takesFirstPair && ordinary.channels == 2)
+        tracks.audio?.channels = 8
+        tracks.audio?.layout = nil
+        tracks.audio?.sampleRate = 96_000
+        let plan = try #require(TranscodePlan.Sound(tracks))
         #expect(plan.takesFirstPair && plan.channels == 2 && plan.sampleRate == 48_000)
         #expect(plan.chain(from: 480).contains("first_pts=480"))
     }
