@@ -198,7 +198,26 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
         let names: [OutputName] = [.rendition1080, OutputName("720p"), OutputName("480p")]
         _ = try run(GeneratedVideo(width: 1920, height: 1080, times: [0, 40, 80]).make(), sink, outputs: names)
         #expect(names.map { sink.sealed[$0]?.height } == [1080, 720, 480])
-        for name in names { #expect(try ReadVideo(sink.file(name)).pictures.count == 3) }
+        for name in names {
+            let pictures = try ReadVideo(sink.file(name)).pictures
+            #expect(pictures.map { Int(($0.time * 1000).rounded()) } == [0, 40, 80])
+            for (number, picture) in pictures.enumerated() {
+                #expect(abs(picture.top - GeneratedVideo.luma(number)) < 6)
+            }
+        }
+    }
+
+    @Test func onlyTheSmallerRenditionsFollowMotionLessClosely() throws {
+        let names: [OutputName] = [.rendition1080, .rendition720, .rendition480]
+        let sink = MemorySink()
+        let settings = TranscodeSettings(outputs: names, preset: "veryfast", threads: 1)
+        _ = try GeneratedVideo(width: 1920, height: 1080, times: [0, 40]).make().use {
+            try Transcode.run($0, file: "clip", settings: settings, limits: MediaLimits(), sink: sink)
+        }
+        // x264 writes what it was told into the stream.
+        for (name, refinement) in zip(names, [2, 1, 1]) {
+            #expect(try sink.file(name).bytes.firstIndex(of: Array("subme=\(refinement) ".utf8)) != nil)
+        }
     }
 
     @Test func aRejectedFileOpensNoOutput() throws {
