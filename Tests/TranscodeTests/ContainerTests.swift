@@ -65,6 +65,18 @@ import Vocabulary
         #expect(abs(sound.timeBase.seconds(sound.duration ?? 0) - 1) < 0.05)
     }
 
+    @Test func aChannelThatIsNamedRightIsRightThoughItComesFirst() throws {
+        let sounds = [400, 1000].flatMap {
+            ["-f", "lavfi", "-i", "sine=frequency=\($0):sample_rate=48000:duration=1"]
+        }
+        let named = "[1]channelmap=0-FR:channel_layout=FR[r];[2]channelmap=0-FL:channel_layout=FL[l]"
+        let coded = ["-map", "0", "-map", "[r]", "-map", "[l]", "-c:v", "mpeg2video", "-c:a", "pcm_s16le"]
+        let file = try TemporaryFile.made(
+            by: Self.picture + sounds + ["-filter_complex", named] + coded, ending: "mov")
+        let found = try frequencies(made(from: file).output)
+        #expect(found.count == 2 && zip(found, [1000.0, 400]).allSatisfy { abs($0 - $1) < 30 }, "\(found)")
+    }
+
     @Test func compressedTracksOfOneChannelAreAChoice() throws {
         let found = try frequencies(made(from: recording(tones: [400, 1000], codec: "aac", ending: "mov")).output)
         #expect(found.count == 1 && abs((found.first ?? 0) - 400) < 30, "\(found)")
