@@ -326,6 +326,12 @@ enum LedgerConformance {
 }
 
 extension Ledger {
+    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure) -> UploadRow
+    {
+        try await seal(session, owner: owner, key: key, size: size, sha256: sha256, attaching: nil, now: now)
+    }
+
     func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
         -> (UploadRow, isNew: Bool)
     {

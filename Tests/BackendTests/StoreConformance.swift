@@ -31,7 +31,7 @@ struct StoreUnderTest: Sendable {
                 send: { bytes, part, session in
                     let permit = PartPermit(session: session, part: part, expiresAt: Timestamp.system())
                     let sink = try PartSink(permit, in: store.path(of: session))
-                    try bytes.withUnsafeBytes { try sink.receive($0) }
+                    _ = try bytes.withUnsafeBytes { try sink.receive($0) }
                     _ = try sink.store()
                     return 200
                 }, scratch: scratch)

@@ -38,13 +38,13 @@ final class TestBackend: Sendable {
     init(
         scratch: ScratchFolder? = nil, media: MediaWork = .photos, policy: RetryPolicy = RetryPolicy(firstDelay: 0),
         listen: ListenAddress? = nil, lifetimes: BackendSettings.Lifetimes = BackendSettings.Lifetimes(),
-        idleTimeout: Int = 75, streams: EventStreams.Settings = EventStreams.Settings(),
+        store: S3Settings? = nil, idleTimeout: Int = 75, streams: EventStreams.Settings = EventStreams.Settings(),
         eventLog: EventLogBounds = EventLogBounds()
     ) async throws {
         let folder = try scratch ?? ScratchFolder()
         self.scratch = folder
         let settings = BackendSettings(
-            dataFolder: folder.path + "/data", listen: listen ?? .unix(path: folder.path + "/s"),
+            dataFolder: folder.path + "/data", listen: listen ?? .unix(path: folder.path + "/s"), store: store,
             media: MediaJobs(MediaSettings(workerPath: "/nonexistent")), lifetimes: lifetimes,
             bounds: HTTPBounds(idleTimeout: idleTimeout), clock: clock.read)
         var processing = ProcessingLoop.Settings()

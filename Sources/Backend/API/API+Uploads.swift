@@ -86,6 +86,7 @@ extension API {
 
     func uploadOffset(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         let row = try await known(id, owner)
+        guard !row.isTus else { throw LedgerFault.tus }
         guard row.state == .open || row.state == .complete else {
             throw Failure(.gone, "This upload is \(row.state.rawValue).")
         }

@@ -26,7 +26,7 @@ enum TusPolicy {
     static func partSize(_ length: Int?) -> Int {
         guard let length else { return PartLimits.bytesRange.upperBound }
         let needed = (length + PartLimits.countMax - 1) / PartLimits.countMax
-        return max(PartLimits.bytesDefault, (needed + (1 << 20) - 1) >> 20 << 20)
+        return max(PartLimits.bytesDefault, ((needed + (1 << 20) - 1) >> 20) << 20)
     }
 
     static func check(length: Int?) throws(Failure) {
