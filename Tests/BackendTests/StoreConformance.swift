@@ -89,6 +89,26 @@ extension S3Settings {
     }
 
     @Test(.timeLimit(.minutes(3)), arguments: Kind.allCases)
+    func aFileOfThisMachineIsTakenAsAPartAndAgain(kind: Kind) async throws {
+        guard let test = try await StoreUnderTest.make(kind) else { return }
+        let session = try await test.begun()
+        let folder = test.scratch.path + "/work"
+        try Files.makeFolder(folder)
+        let part = SignedPart(number: 1, bytes: Self.small)
+        // The second time after a request that was cut short.
+        for _ in 1...2 {
+            try Files.write(Self.small, to: folder + "/1")
+            try await test.store.take(folder + "/1", as: part, of: session)
+        }
+        let held = try #require(try await test.store.parts(session))
+        #expect(held.count == 1 && held[0].matches(part))
+        let key = try await test.store.assemble(held, of: session)
+        #expect(try await test.hash(key) == Digest.sha256(Self.small))
+        try await test.store.settle(session)
+        try await test.store.remove(key)
+    }
+
+    @Test(.timeLimit(.minutes(3)), arguments: Kind.allCases)
     func partsAreListedAndBecomeOneObject(kind: Kind) async throws {
         guard let test = try await StoreUnderTest.make(kind) else { return }
         let session = try await test.begun()

@@ -1,5 +1,6 @@
 import Digests
 import Foundation
+import SQLite
 import Testing
 import Vocabulary
 
@@ -308,6 +309,36 @@ import Vocabulary
         try await backend.stop()
     }
 
+    @Test func aBodyThatHasFallenSilentGivesWayToAnother() async throws {
+        let backend = try #require(try await TusBackend(.directory))
+        let (tus, locks) = (backend.tus, backend.test.backend.tus.locks)
+        let path = try await tus.created(21)
+        let id = try #require(UploadID(rawValue: String(path.split(separator: "/")[2])))
+        let sending = try OpenRequest(
+            tus.client, "PATCH", path, TusClient.patch(0).merging(["Content-Length": "21"]) { $1 })
+        try await sending.send(Self.short[..<10])
+        // Until the first bytes were taken it is not the client that is waited for.
+        while try await tus.patch(path, at: 0, []).status != 423 { try await Task.sleep(for: .milliseconds(5)) }
+        func knock(after seconds: Int) async -> FailureCode? {
+            do throws(Failure) {
+                try await locks.holding(id, at: .now + .seconds(seconds)) { () throws(Failure) in }
+            } catch { return error.code }
+            return nil
+        }
+        #expect(await knock(after: Tus.silenceMax - 2) == .locked)
+        #expect(try await tus.offset(path) == 0)
+        while try await tus.offset(path) != 10 {
+            _ = await knock(after: Tus.silenceMax + 2)
+            try await Task.sleep(for: .milliseconds(5))
+        }
+        var rest: TestAnswer
+        repeat { rest = try await tus.patch(path, at: 10, Self.short[10...]) } while rest.status == 423
+        #expect(rest.status == 204)
+        #expect(try await tus.item(path).uploads.first?.sha256Recomputed == Digest.sha256(Self.short))
+        sending.hangUp()
+        try await backend.stop()
+    }
+
     @Test func ofABodyWithAChecksumThatIsCutOffNothingIsKept() async throws {
         let backend = try #require(try await TusBackend(.directory))
         let path = try await backend.tus.created(20)
@@ -328,25 +359,34 @@ import Vocabulary
 
     // MARK: Expiration and termination
 
+    @Test func bytesPutTheEndOff() async throws {
+        let backend = try #require(try await TusBackend(.directory))
+        let (tus, clock) = (backend.tus, backend.test.clock)
+        let path = try await tus.created(20)
+        clock.advance(seconds: 7 * 24 * 3600 - 1)
+        #expect(try await tus.patch(path, at: 0, [1]).status == 204)
+        clock.advance(seconds: 7 * 24 * 3600 - 1)
+        let head = try await tus.head(path)
+        #expect(head.status == 200 && head.headers["upload-expires"] == clock.read().adding(seconds: 1).httpDate)
+        clock.advance(seconds: 1)
+        #expect(try await tus.head(path).status == 410)
+        try await backend.stop(left: 1)
+    }
+
     @Test(.timeLimit(.minutes(1)), arguments: Kind.allCases)
     func anUploadThatRanOutIsGoneAndLeavesNothing(kind: Kind) async throws {
         guard let backend = try await TusBackend(kind) else { return }
         let (tus, bytes) = (backend.tus, Self.long)
         let path = try await tus.created(bytes.count)
         #expect(try await tus.patch(path, at: 0, bytes[..<((8 << 20) + 50)]).status == 204)
-        backend.test.clock.advance(seconds: 7 * 24 * 3600 - 1)
-        // Bytes put it off.
-        #expect(try await tus.patch(path, at: (8 << 20) + 50, [1]).status == 204)
-        backend.test.clock.advance(seconds: 7 * 24 * 3600 - 1)
-        #expect(try await tus.head(path).status == 200)
-        backend.test.clock.advance(seconds: 2)
-        #expect(try await tus.head(path).status == 410)
-        #expect(try await tus.patch(path, at: (8 << 20) + 51, [1]).status == 410)
+        let database = try await Database.open(
+            backend.test.data + "/" + Backend.ledgerName, migrations: SQLiteSchema.migrations)
+        try await database.execute("UPDATE uploads SET expires_at = 0")
+        let head = try await tus.head(path)
+        #expect(head.status == 410 && head.headers["upload-offset"] == nil)
+        #expect(try await tus.patch(path, at: (8 << 20) + 50, [1]).status == 410)
         #expect(try await tus.end(path).status == 410)
         await backend.test.backend.stop()
-        // The clock stands elsewhere in the next one: its housekeeping is asked for.
-        let ledger = try await SQLiteLedger.open(backend.test.data + "/ledger.sqlite")
-        try await ledger.sweep(now: backend.test.clock.read(), isRestart: false, policy: RetryPolicy())
         let next = try #require(try await TusBackend(kind, scratch: backend.test.scratch))
         #expect(try await next.tus.head(path).status == 410)
         try await next.stop()
@@ -393,5 +433,33 @@ import Vocabulary
         #expect(try await tus.patch(path, at: 9, Self.short[9...]).status == 204)
         #expect(try await tus.item(path).uploads.first?.sha256Recomputed == Digest.sha256(Self.short))
         try await backend.stop()
+    }
+
+    @Test func aTokenOpensWhatIsItsOwnersAndItsShootsAlone() async throws {
+        let test = try await TestBackend(listen: .tcp(host: "127.0.0.1", port: 0))
+        for (method, path) in [
+            ("OPTIONS", "/v1/tus"), ("POST", "/v1/tus"), ("HEAD", "/v1/tus/u"), ("PATCH", "/v1/tus/u"),
+            ("DELETE", "/v1/tus/u"),
+        ] {
+            #expect(try await test.client.request(method, path, headers: TusClient.patch(0)).status == 401, "\(method)")
+        }
+        let anna = TusClient(client: try await test.client(of: "anna").client)
+        let ben = TusClient(client: try await test.client(of: "ben").client)
+        let guest = TusClient(client: try await test.client(of: "anna", shoot: "wedding").client)
+        let path = try await anna.created(21, ["shoot": "party"])
+        for other in [ben, guest] {
+            #expect(try await other.head(path).status == 404)
+            #expect(try await other.patch(path, at: 0, Self.short).status == 404)
+            #expect(try await other.end(path).status == 404)
+        }
+        let elsewhere = ["Upload-Length": "21", "Upload-Metadata": TusClient.metadata(["shoot": "party"])]
+        #expect(try await guest.create(elsewhere).status == 403)
+        // One that names no shoot goes to the token's.
+        let mine = try await guest.created(21)
+        #expect(try await guest.patch(mine, at: 0, Self.short).status == 204)
+        #expect(try await guest.item(mine).shoot == "wedding")
+        #expect(try await anna.offset(path) == 0)
+        await test.backend.stop()
+        #expect(try await BackendCheck.run(dataFolder: test.data).isEmpty)
     }
 }

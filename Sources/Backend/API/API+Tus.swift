@@ -32,7 +32,7 @@ extension API {
                 return .stream(
                     TusReception.begin(try Tus.Patch(creation, request.headers)) { reception throws(Failure) in
                         let upload = try await create(creation, for: try await caller(of: request))
-                        return try await tus.locks.holding(upload.row.id) { () throws(Failure) in
+                        return try await tus.locks.holding(upload.row.id, for: reception) { () throws(Failure) in
                             try await tus.take(reception, into: upload)
                         }
                     })

@@ -121,7 +121,9 @@ public enum BackendCheck {
         for name in try await store.workNames() {
             let owner = String(name.prefix { $0 != "." })
             if let id = ItemID(rawValue: owner), try await ledger.knows(id) { continue }
-            if let id = UploadID(rawValue: owner), name == TusDoor.folderName(id), try await ledger.knows(id) { continue }
+            if let id = UploadID(rawValue: owner), name == TusDoor.folderName(id), try await ledger.knows(id) {
+                continue
+            }
             findings.append(Finding("work-unknown", invariant: 9, "A work folder belongs to no item.", subject: name))
         }
         return findings

@@ -22,7 +22,7 @@ struct TusCheck: Sendable {
 
     private func check(_ row: UploadRow) async throws(Failure) -> Finding? {
         let recorded = try await ledger.signedParts(row.session)
-        guard try await !isHeld(recorded, of: row.session) else { return nil }
+        guard try await !isHeld(recorded, of: row) else { return nil }
         // A backend at work may have gone on since.
         guard try await ledger.isOpen(row.session), try await ledger.signedParts(row.session) == recorded else {
             return nil
@@ -32,16 +32,16 @@ struct TusCheck: Sendable {
             subject: row.id.rawValue)
     }
 
-    private func isHeld(_ recorded: [SignedPart], of session: StoreSession) async throws(Failure) -> Bool {
-        guard let stored = try await store.parts(session) else {
-            return try await store.assembled(recorded, of: session) != nil
+    private func isHeld(_ recorded: [SignedPart], of row: UploadRow) async throws(Failure) -> Bool {
+        guard let stored = try await store.parts(row.session) else {
+            return try await store.assembled(recorded, of: row.session) != nil
         }
         let held = stored.filter { part in recorded.contains { part.matches($0) } }
-        guard let last = recorded.last, !held.contains(where: { $0.number == last.number }) else {
-            return TusPolicy.offset(recorded: recorded, held: held, hasTail: false) != nil
+        var hasTail = false
+        if let last = recorded.last, !held.contains(where: { $0.number == last.number }) {
+            hasTail = try await isIntact(.tail(last, of: row.session), last)
         }
-        let hasTail = try await isIntact(.tail(last, of: session), last)
-        return TusPolicy.offset(recorded: recorded, held: held, hasTail: hasTail) != nil
+        return TusPolicy.offset(recorded: recorded, partSize: row.partSize, held: held, hasTail: hasTail) != nil
     }
 
     private func isIntact(_ key: BlobKey, _ part: SignedPart) async throws(Failure) -> Bool {

@@ -81,16 +81,6 @@ private struct RowCheck: Sendable {
                 SELECT u.id FROM uploads u JOIN tus t ON t.upload = u.id WHERE u.state = 'complete' AND u.attached = 0
                 """),
         RowCheck(
-            code: "received-gap", invariant: 1,
-            message: "What was received of an upload does not go on from its beginning, part by part.",
-            sql: """
-                SELECT u.id FROM uploads u JOIN tus t ON t.upload = u.id
-                JOIN signed_parts p ON p.upload = u.id AND p.generation = u.generation
-                WHERE u.state = 'open' GROUP BY u.id
-                HAVING MAX(p.number) <> COUNT(*) OR MIN(p.number) <> 1 OR MAX(p.length) > u.part_size
-                    OR SUM(p.length) <= (COUNT(*) - 1) * u.part_size AND COUNT(*) > 1 OR SUM(p.length) > u.size
-                """),
-        RowCheck(
             code: "item-missing", invariant: 2,
             message: "An attached upload belongs to an item that has no row of this owner.",
             sql:

@@ -93,7 +93,8 @@ struct TusDoor: Sendable {
         {
             hasTail = try await store.size(tail) == last.length
         }
-        return TusPolicy.offset(recorded: upload.recorded, held: held.parts, hasTail: hasTail)
+        return TusPolicy.offset(
+            recorded: upload.recorded, partSize: upload.row.partSize, held: held.parts, hasTail: hasTail)
     }
 
     /// What a HEAD sees. What has come whole is finished, in case that was cut short.
@@ -123,7 +124,7 @@ struct TusDoor: Sendable {
     func append(_ reception: TusReception, to id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
         // Who has no such upload learns that first.
         guard try await ledger.tus(id, owner: owner) != nil else { throw LedgerFault.unknown }
-        return try await locks.holding(id) { () throws(Failure) in
+        return try await locks.holding(id, for: reception) { () throws(Failure) in
             try await take(reception, into: try await find(id, owner: owner))
         }
     }

@@ -71,11 +71,11 @@ enum TusPolicy {
     ///   - held: what the store has of it as parts.
     ///   - tail: whether it has the last one as a tail.
     /// - Returns: bytes; nil when some are lost.
-    static func offset(recorded: [SignedPart], held: [StoredPart], hasTail: Bool) -> Int? {
+    static func offset(recorded: [SignedPart], partSize: Int, held: [StoredPart], hasTail: Bool) -> Int? {
         let numbers = Set(held.map(\.number))
         for (index, part) in recorded.enumerated() {
-            guard part.number == index + 1 else { return nil }
             let isLast = index == recorded.count - 1
+            guard part.number == index + 1, part.length == partSize || isLast else { return nil }
             guard numbers.contains(part.number) || isLast && hasTail else { return nil }
         }
         return recorded.reduce(0) { $0 + $1.length }

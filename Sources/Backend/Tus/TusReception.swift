@@ -22,6 +22,8 @@ final class TusReception: BodySink {
         var digest: Digest?
         var refusal: Failure?
         var ending: Ending?
+        /// When the client was last waited for, or heard of.
+        var heardAt = ContinuousClock.now
         /// The connection waits.
         var resume: (@Sendable () -> Void)?
         /// The task waits.
@@ -72,6 +74,7 @@ final class TusReception: BodySink {
         let (taken, waiter) = try state.withLock { state throws(Failure) in
             if let refusal = state.refusal { throw refusal }
             guard let spool = state.spool else { return (0, nil as CheckedContinuation<Void, Never>?) }
+            state.heardAt = .now
             let taken = try spool.take(bytes)
             let part = UnsafeRawBufferPointer(rebasing: bytes.prefix(taken))
             state.hash.update(part)
@@ -103,6 +106,11 @@ final class TusReception: BodySink {
         return try await task.value.get()
     }
 
+    /// Whether a client that is waited for has been silent for so long that another of its requests counts more.
+    func isStalled(at now: ContinuousClock.Instant) -> Bool {
+        state.withLock { $0.spool != nil && $0.ending == nil && now - $0.heardAt > .seconds(Tus.silenceMax) }
+    }
+
     // MARK: The task
 
     private func change(_ body: (inout State) -> Void) {
@@ -122,7 +130,10 @@ final class TusReception: BodySink {
     /// Returns when the part is full or nothing more comes.
     /// - Returns: how the body has ended; nil when it goes on.
     func fill(_ spool: TusSpool) async -> Ending? {
-        change { $0.spool = spool }
+        change { state in
+            state.spool = spool
+            state.heardAt = .now
+        }
         await wait { $0.spool == nil || $0.ending != nil }
         return state.withLock { state in
             state.spool = nil

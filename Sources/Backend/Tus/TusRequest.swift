@@ -17,6 +17,8 @@ enum Tus {
     static let openMax = 1000
     /// Requests whose bodies are taken in at once, each with a part on this machine's disk.
     static let receptionsMax = 64
+    /// Seconds of silence after which a body no longer keeps others from its upload; until then they are refused.
+    static let silenceMax = 5
     /// Bytes of a body that comes with a checksum: nothing of it is kept before all of it has come.
     static let checkedBytesMax = 1 << 30
 
