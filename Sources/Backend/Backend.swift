@@ -14,7 +14,7 @@ public actor Backend {
     private let server: HTTPServer
     private let loop: ProcessingLoop
     private let events: EventStreams
-    let tus: TusDoor
+    nonisolated let tus: TusDoor
     private var beating: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
 

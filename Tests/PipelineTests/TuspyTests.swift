@@ -8,7 +8,7 @@ import Testing
 import Vocabulary
 
 /// `tuspy`, a tus client of others, against `rushes serve`.
-@Suite(.serialized) struct TuspyTests {
+@Suite(.serialized, .enabled(if: Programs.waits)) struct TuspyTests {
     enum Kind: String, CaseIterable, Sendable { case directory, ceph }
 
     /// Arguments: address of the server, token, file, chunk size, checksum or not, bytes after which to stop, address of the upload.
@@ -29,7 +29,7 @@ import Vocabulary
         let environment = kind == .ceph ? TestStore.ceph?.environment(home: "") ?? [:] : [:]
         let house = try TuspyHouse(environment)
         let clip = house.scratch.path + "/clip.mp4"
-        try Files.write(try Media.video.bytes(padding: 20 << 20, seed: 7), to: clip)
+        try Files.write(try Media.video.bytes(padding: 10 << 20, seed: 7), to: clip)
         let still = house.scratch.path + "/still.png"
         try Files.write(try Media.photo.bytes(padding: 9 << 20, seed: 8), to: still)
         let items = try await onThread { () -> [(path: String, url: String)]? in
@@ -42,7 +42,7 @@ import Vocabulary
                 return try #require(words.count == 2 ? words.first : nil)
             }
             // The server is killed between two of its durable steps while the client sends, and comes back.
-            let dying = try house.serve(dyingAt: 40)
+            let dying = try house.serve(dyingAt: 20)
             let revival = Revival { () throws -> Programs.Started in
                 #expect(dying.wait().signal == SIGKILL)
                 return try house.serve()

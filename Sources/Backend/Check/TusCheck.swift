@@ -22,7 +22,8 @@ struct TusCheck: Sendable {
 
     private func check(_ row: UploadRow) async throws(Failure) -> Finding? {
         let recorded = try await ledger.signedParts(row.session)
-        guard try await !isHeld(recorded, of: row) else { return nil }
+        // Killed before its session was begun, an upload has nothing, and was promised nothing.
+        guard !recorded.isEmpty, try await !isHeld(recorded, of: row) else { return nil }
         // A backend at work may have gone on since.
         guard try await ledger.isOpen(row.session), try await ledger.signedParts(row.session) == recorded else {
             return nil
