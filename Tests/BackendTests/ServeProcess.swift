@@ -25,6 +25,9 @@ final class ServeProcess: Sendable {
         process = Mutex(started)
     }
 
+    /// A test that fails leaves none behind.
+    deinit { process.withLock { if $0.isRunning { $0.terminate() } } }
+
     var isRunning: Bool { process.withLock { $0.isRunning } }
 
     /// - Returns: whether the process was still there to be stopped.
