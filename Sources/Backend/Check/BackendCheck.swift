@@ -24,6 +24,7 @@ public enum BackendCheck {
                 abilities: .usual, workFolder: dataFolder + "/" + Backend.workName)
             findings += try await checkObjects(ledger, store)
             findings += try await checkSessions(ledger, store) { _, _ in true }
+            findings += try await TusCheck(ledger: ledger, store: store).run()
             return findings
         }
         let store = try DirectoryBlobStore.open(dataFolder)
@@ -31,6 +32,7 @@ public enum BackendCheck {
         findings += try await checkSessions(ledger, store) { part, session async throws(Failure) in
             try await store.isIntact(part, of: session)
         }
+        findings += try await TusCheck(ledger: ledger, store: store).run()
         findings += try await checkStrangers(ledger, store)
         return findings
     }
@@ -117,8 +119,11 @@ public enum BackendCheck {
                     subject: path))
         }
         for name in try await store.workNames() {
-            let id = ItemID(rawValue: String(name.prefix { $0 != "." }))
-            if let id, try await ledger.knows(id) { continue }
+            let owner = String(name.prefix { $0 != "." })
+            if let id = ItemID(rawValue: owner), try await ledger.knows(id) { continue }
+            if let id = UploadID(rawValue: owner), name == TusDoor.folderName(id), try await ledger.knows(id) {
+                continue
+            }
             findings.append(Finding("work-unknown", invariant: 9, "A work folder belongs to no item.", subject: name))
         }
         return findings

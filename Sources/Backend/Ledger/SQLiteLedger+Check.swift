@@ -75,6 +75,12 @@ private struct RowCheck: Sendable {
                     AND id NOT IN (SELECT item FROM renditions)
                 """),
         RowCheck(
+            code: "received-unattached", invariant: 1,
+            message: "A foreign client's file has come whole, and no item has it.",
+            sql: """
+                SELECT u.id FROM uploads u JOIN tus t ON t.upload = u.id WHERE u.state = 'complete' AND u.attached = 0
+                """),
+        RowCheck(
             code: "item-missing", invariant: 2,
             message: "An attached upload belongs to an item that has no row of this owner.",
             sql:
