@@ -84,6 +84,7 @@ public struct FileFacts: Sendable, Hashable {
     public let modified: Int64
     public let device: UInt64
     public let inode: UInt64
+    public var identity: FileIdentity { FileIdentity(device: device, inode: inode) }
 
     init(_ status: stat) {
         kind =
@@ -97,4 +98,9 @@ public struct FileFacts: Sendable, Hashable {
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
     }
+}
+
+/// A file or folder itself, whatever path, link or mount leads to it.
+public struct FileIdentity: Sendable, Hashable {
+    let device, inode: UInt64
 }

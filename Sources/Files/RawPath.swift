@@ -74,6 +74,17 @@ extension Files {
         return FileFacts(status)
     }
 
+    /// Whether the path leads to this folder or into it. What is not there yet lies where its name would.
+    /// - Parameter path: resolved.
+    public static func lies(_ path: RawPath, in folder: FileIdentity) throws(Failure) -> Bool {
+        var place = path
+        while try facts(place)?.identity != folder {
+            if place.folder == place || place.folder == "." { return false }
+            place = place.folder
+        }
+        return true
+    }
+
     /// Names in a folder, sorted by their bytes, without `.` and `..`.
     /// - Parameter countMax: more names than these are not read.
     public static func names(in folder: RawPath, countMax: Int = .max) throws(Failure) -> [[UInt8]] {

@@ -43,9 +43,9 @@ struct InboxWatch: Sendable {
     private func look(_ folder: inout Folder) async {
         let path = folder.path
         do throws(Failure) {
-            let presence = presence
+            let (presence, home) = (presence, enrolment.staging.home)
             let files = try await FileWork.run { _ throws(Failure) in
-                let files = try PickWalk([path]).files
+                let files = try PickWalk([path], home: home).files
                 guard presence.saw(path) else {
                     throw Failure(.sourceMissing, "its file system is not mounted.", detail: path.description)
                 }

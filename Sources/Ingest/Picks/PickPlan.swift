@@ -31,6 +31,8 @@ public struct IgnoredFile: Sendable, Hashable {
         case notAFile
         case brokenLink
         case tooDeep
+        /// The home of Rushes, or the folder of a backend.
+        case ownFolder
         case unreadable(String)
 
         /// A few words for the person.
@@ -41,11 +43,12 @@ public struct IgnoredFile: Sendable, Hashable {
             case .notAFile: "neither a file nor a folder"
             case .brokenLink: "link to nothing"
             case .tooDeep: "too many folders inside each other"
+            case .ownFolder: "a folder in which Rushes itself works"
             case .unreadable(let message): message
             }
         }
         /// True where something that a person may have wanted was left behind.
-        public var isLoss: Bool { self != .systemFile }
+        public var isLoss: Bool { self != .systemFile && self != .ownFolder }
     }
     public var path: RawPath
     public var reason: Reason

@@ -78,8 +78,9 @@ struct Enrolment: Sendable {
         let start = clock.now()
         let named = try await named(request)
         let paths = named.present
+        let home = staging.home
         let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
-            let walk = try PickWalk(paths)
+            let walk = try PickWalk(paths, home: home)
             return (PickPlan(walk.files), walk.ignored)
         }
         var report = EnrolReport()

@@ -30,7 +30,8 @@ public struct Verification: Sendable {
         _ paths: [RawPath], progress: @escaping @Sendable (Double) -> Void
     ) async throws(Failure) -> VerifyReport {
         let plan = VerifyPlan(try await catalog?.known() ?? [])
-        let walk = try await FileWork.run { _ throws(Failure) in try PickWalk(paths) }
+        let home = catalog.map { Files.folder(of: $0.database.path) }
+        let walk = try await FileWork.run { _ throws(Failure) in try PickWalk(paths, home: home) }
         var report = VerifyReport()
         var backend = Asking(client: client)
         let total = max(1, walk.files.reduce(0) { $0 + $1.size })
@@ -117,7 +118,7 @@ extension IgnoredFile.Reason {
         case .systemFile: .system
         case .sidecarWithoutItem: .notTaken
         case .tooDeep, .unreadable: .unreadable
-        case .notAFile, .brokenLink: nil
+        case .notAFile, .brokenLink, .ownFolder: nil
         }
     }
 }
