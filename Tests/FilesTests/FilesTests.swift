@@ -193,8 +193,8 @@ extension Database {
     /// Writes numbers all at once: the queue is taken until each of the writers stands in it. Each fifth throws, and number 7 is refused.
     fileprivate func insertTogether(_ numbers: Range<Int>) async throws -> [Int: FailureCode] {
         let (begun, begins) = AsyncStream<Void>.makeStream()
-        let first = Task { () throws(Failure) in
-            try await write("test") { _ throws(Failure) in
+        let first = Task {
+            try await write("test") { _ throws(Failure) -> Void in
                 begins.finish()
                 var patience = 30_000
                 while self.waitingCount < numbers.count, patience > 0 {
