@@ -3,6 +3,11 @@ import Glibc
 
 /// Failed system calls on files as sentences.
 enum FileFault {
+    /// Calls that only look. Any of them can be refused for one file alone; that something cannot be written concerns all.
+    private static let reading: Set<String> = [
+        "open for reading", "opendir", "readdir", "stat", "fstat", "statvfs", "realpath", "pread",
+    ]
+
     /// - Parameters:
     ///   - code: errno.
     ///   - call: the system call, for operators.
@@ -19,7 +24,7 @@ enum FileFault {
                 .diskFull, "\(name) would be larger than this file system or limit allows: use another folder.",
                 detail: detail)
         case EROFS, EACCES, EPERM:
-            return call.hasPrefix("open for reading") || call == "opendir"
+            return reading.contains(call)
                 ? Failure(
                     .sourceUnreadable, "\(name) may not be read by this user: change its permissions.", detail: detail)
                 : Failure(

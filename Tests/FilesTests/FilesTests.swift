@@ -1,5 +1,5 @@
 import Digests
-import Files
+@testable import Files
 import Foundation
 @testable import SQLite
 import Testing
@@ -13,6 +13,17 @@ final class ScratchFolder {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
     deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+@Suite struct FileFaultTests {
+    @Test(arguments: [
+        ("stat", FailureCode.sourceUnreadable), ("realpath", .sourceUnreadable), ("readdir", .sourceUnreadable),
+        ("opendir", .sourceUnreadable), ("open for reading", .sourceUnreadable), ("create", .readOnly),
+        ("renameat2", .readOnly), ("unlink", .readOnly), ("mkdir", .readOnly),
+    ])
+    func whatMayNotBeReadIsThatFilesFaultAndWhatMayNotBeWrittenIsTheFolders(call: String, code: FailureCode) {
+        for number in [EACCES, EPERM] { #expect(FileFault.failure(number, call, "/card/a.jpg").code == code) }
+    }
 }
 
 @Suite struct FilesTests {

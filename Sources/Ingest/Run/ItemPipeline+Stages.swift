@@ -310,11 +310,7 @@ extension ItemPipeline {
         case .go: return true
         case .stay: return false
         case .goIfSourceHasIt:
-            guard let source = file.source else { return false }
-            let staging = staging
-            return try await FileWork.run { stop throws(Failure) in
-                try staging.hasSameBytes(source, as: file, stop: stop)
-            }
+            return try await sourceHas(file)
         }
     }
 }

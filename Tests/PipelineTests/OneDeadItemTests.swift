@@ -1,0 +1,61 @@
+import Curl
+import Files
+import Foundation
+import LossyTransport
+@testable import SQLite
+import Testing
+import Vocabulary
+
+@testable import Ingest
+
+/// What is wrong with one item of a home at the start of a run is that item's alone.
+@Suite struct OneDeadItemTests {
+    /// A path that cannot even be looked at, whoever asks.
+    private static let unreachable = "/" + String(repeating: "x", count: 300)
+
+    private static func edit(_ stage: Stage, _ sql: String, _ parameters: [SQLValue] = []) throws {
+        try Connection(stage.home + "/catalog.db").run(sql, parameters)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aRejectedCopyWhoseSourceCannotBeLookedAtStaysAndHoldsUpNoOther() async throws {
+        let stage = try await Stage()
+        let note = try stage.write("n.txt", .text, size: 7)
+        let (_, items) = try await stage.ingest(stage.settings())
+        #expect(items.map(\.state) == [.rejected])
+        // As if the run had ended before it was released.
+        let id = items[0].item
+        try Files.makeFolder(stage.home + "/staging/\(id)")
+        try FileManager.default.copyItem(atPath: note, toPath: stage.home + "/staging/\(id)/original")
+        try Self.edit(
+            stage, "UPDATE file SET state = 'staged', source = ?1", [.blob(RawPath(Self.unreachable).bytes)])
+        try Files.remove(note)
+        try stage.write("a.jpg", .photo, size: 1000)
+        let (_, after) = try await stage.ingest(stage.settings(), prepare: .original)
+        #expect(after.map(\.state) == [.ready])
+        #expect(try stage.staged() == [id.rawValue])
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aMoveThatCannotBeFinishedAndStagedBytesThatAreGoneAreTheirItemsOwn() async throws {
+        let stage = try await Stage()
+        for (index, name) in ["back.jpg", "gone.jpg", "good.jpg"].enumerated() {
+            try stage.write(name, .photo, size: 1000 + index, seed: index)
+        }
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        _ = try? await stage.ingest(stage.settings(away, patience: 0.5), prepare: .original)
+        let items = try await Box.open(stage.settings()).items()
+        #expect(items.map(\.state) == [.uploading, .uploading, .uploading])
+        // As a move leaves it that has copied and could not remove.
+        try Self.edit(stage, "UPDATE item SET is_moved = 1")
+        for item in items where item.name != "good.jpg" {
+            try Files.remove(stage.home + "/staging/\(item.item)/original")
+        }
+        try Self.edit(
+            stage, "UPDATE file SET source = ?1 WHERE name = 'gone.jpg'", [.blob(RawPath(Self.unreachable).bytes)])
+        let (_, after) = try await stage.ingest(stage.settings(), prepare: .original, move: true)
+        let states = Dictionary(uniqueKeysWithValues: after.map { ($0.name, $0.state) })
+        #expect(states == ["back.jpg": .ready, "gone.jpg": .missing, "good.jpg": .ready])
+        #expect(try Files.names(in: stage.card.description) == ["gone.jpg"])
+        try await stage.end()
+    }
+}
