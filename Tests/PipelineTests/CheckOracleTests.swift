@@ -28,6 +28,8 @@ import Vocabulary
                 try Files.write([1], to: path)
             }),
         Damage(
+            invariant: 1, code: "released-unheld", files: { try FileManager.default.removeItem(atPath: $0 + "/backend") }),
+        Damage(
             invariant: 1, code: "staged-missing",
             catalog: [
                 // Taken again, as far as the catalog knows; but nothing lies in staging.

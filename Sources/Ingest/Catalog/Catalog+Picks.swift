@@ -24,11 +24,13 @@ extension Catalog {
         var new: [NewItem] = []
         /// Finished items that are to be tried once more.
         var again: [ItemID] = []
+        /// Finished items of which the backend has nothing any more, with the files that stand for them now.
+        var lost: [NewItem] = []
         /// Files that known items get beside those that they have.
         var sidecars: [FileRow] = []
         /// Known items that are not to wait for better conditions.
         var urgent: [ItemID] = []
-        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty && urgent.isEmpty }
+        var isEmpty: Bool { new.isEmpty && again.isEmpty && lost.isEmpty && sidecars.isEmpty && urgent.isEmpty }
     }
 
     /// Writes the intent: from here on the items exist, whatever happens.
@@ -65,6 +67,10 @@ extension Catalog {
             for id in picks.again {
                 try database.startAgain(id)
                 try remember(id, HistoryEntry(.startedAgain, words: "picked again"), in: database)
+            }
+            for item in picks.lost where try database.beginAnew(item) {
+                try remember(
+                    item.id, HistoryEntry(.startedAgain, words: "the backend does not have it any more"), in: database)
             }
             var grown: Set<ItemID> = []
             for file in picks.sidecars {
@@ -123,16 +129,17 @@ extension Catalog {
         try items("source = ?1 AND shoot = ?2", [.blob(source.bytes), SQLValue(shoot)])
     }
 
-    /// Finished items of so many bytes: their bytes are confirmed at the backend, or they were refused for what they are.
-    func settled(bytes: Int, shoot: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
+    /// Finished items of so many bytes: their bytes were confirmed by this backend, or they were refused for what they are.
+    func settled(bytes: Int, shoot: String, server: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
         let ids = try database.rows(
             """
             SELECT item.id FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
             WHERE file.role = 'original' AND file.bytes = ?1 AND item.shoot = ?2 AND file.sha256 IS NOT NULL
                 AND (upload.confirmed_sha256 = file.sha256 OR item.state = 'rejected')
+                AND (item.server = ?3 OR item.server IS NULL)
             ORDER BY item.rowid
-            """, [SQLValue(bytes), SQLValue(shoot)])
+            """, [SQLValue(bytes), SQLValue(shoot), SQLValue(server)])
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
             let id = try row.required(0, as: ItemID.self)
@@ -175,6 +182,30 @@ extension Connection {
                 SQLValue(file.sha256), file.card.map { .blob($0.bytes) } ?? .null,
                 file.below.map { .blob($0.bytes) } ?? .null,
             ])
+    }
+
+    /// A new generation of a finished item, of which nothing is left to go on with.
+    /// - Returns: false where somebody has done so already.
+    fileprivate func beginAnew(_ item: Catalog.NewItem) throws(Failure) -> Bool {
+        let id = [SQLValue(item.id)]
+        let busy = "state IN (\(Catalog.unfinishedStates)) OR intent = 'cancelled' AND state <> 'cancelled'"
+        guard try row("SELECT 1 FROM item WHERE id = ?1 AND (\(busy))", id) == nil else { return false }
+        try run("DELETE FROM part WHERE upload IN (SELECT id FROM upload WHERE item = ?1)", id)
+        try run("DELETE FROM upload WHERE item = ?1", id)
+        try run("DELETE FROM file WHERE item = ?1", id)
+        for file in item.files { try insert(file) }
+        // The backend may have a tombstone of it.
+        try run(
+            """
+            UPDATE item SET source = ?2, source_size = ?3, source_modified = ?4, is_moved = ?5, prepare = ?6,
+                document = NULL, server = NULL, was_deleted = 1 WHERE id = ?1
+            """,
+            id + [
+                .blob(item.source.path.bytes), SQLValue(item.source.size), SQLValue(item.source.modified),
+                SQLValue(item.isMoved), SQLValue(item.prepare),
+            ])
+        try startAgain(item.id)
+        return true
     }
 
     /// A new generation, from as far back as its files make necessary. What the backend holds already stays known.

@@ -97,7 +97,7 @@ struct InboxWatch: Sendable {
             case .alreadyThere: events(.note("“\(pick.path)” stays in its inbox: the backend has the same already."))
             case .refusedBefore(let reason):
                 events(.note("“\(pick.path)” stays in its inbox: refused before (\(reason.code))."))
-            case .new, .again, .joined: break
+            case .new, .lost, .again, .joined: break
             }
         }
     }

@@ -26,9 +26,13 @@ public actor Box {
 
     /// Writes down what is to be taken. Copies nothing yet; `run` does.
     public func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
-        let enrolment = Enrolment(
-            catalog: catalog, staging: staging, clock: settings.clock, random: settings.random)
-        return try await enrolment.enrol(request)
+        try await enrolment(catalog).enrol(request)
+    }
+
+    private func enrolment(_ catalog: Catalog) -> Enrolment {
+        Enrolment(
+            catalog: catalog, staging: staging, backend: client, server: settings.serverName, clock: settings.clock,
+            random: settings.random)
     }
 
     /// When `run` returns.
@@ -86,12 +90,9 @@ public actor Box {
         _ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void
     ) async throws(Failure) -> Task<Void, Never>? {
         guard !settings.inboxes.folders.isEmpty else { return nil }
-        let enrolment = Enrolment(
-            catalog: try await Catalog.open(home: settings.home, now: settings.clock.now), staging: staging,
-            clock: settings.clock,
-            random: settings.random)
+        let catalog = try await Catalog.open(home: settings.home, now: settings.clock.now)
         let watch = InboxWatch(
-            enrolment: enrolment, settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)
+            enrolment: enrolment(catalog), settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)
         return Task { await watch.run() }
     }
 

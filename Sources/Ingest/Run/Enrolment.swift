@@ -40,6 +40,8 @@ public struct EnrolReport: Sendable {
         case again
         /// The backend has these bytes in this shoot, confirmed.
         case alreadyThere
+        /// The backend had these bytes, confirmed, and does not know them any more: the item begins anew, as its next generation.
+        case lost
         /// The same bytes were refused before, for this reason.
         case refusedBefore(Reason)
     }
@@ -53,6 +55,8 @@ public struct EnrolReport: Sendable {
     }
     public internal(set) var picks: [Pick] = []
     public internal(set) var ignored: [IgnoredFile] = []
+    /// Why the backend could not be asked what it holds: what it confirmed earlier counts then.
+    public internal(set) var backendFault: Failure?
 
     /// The items that stand for what was picked, each once.
     public var items: [ItemID] {
@@ -66,6 +70,9 @@ public struct EnrolReport: Sendable {
 struct Enrolment: Sendable {
     let catalog: Catalog
     let staging: Staging
+    /// The backend in use, and how the catalog remembers it.
+    let backend: BackendClient?
+    let server: String
     let clock: BoxClock
     let random: BoxRandom
 
@@ -86,17 +93,20 @@ struct Enrolment: Sendable {
         var report = EnrolReport()
         report.ignored = walkedOver + plan.ignored
         var picks = Catalog.Picks()
+        var backend = BackendAnswers(client: backend, clock: clock)
         for planned in plan.items {
-            let (id, outcome) = try await decide(planned.original, request)
+            let (id, outcome) = try await decide(planned.original, request, &backend)
             let item = id ?? makeID()
             report.picks.append(EnrolReport.Pick(item: item, path: planned.original.path, outcome: outcome))
             switch outcome {
             case .new: picks.new.append(newItem(item, planned, request))
+            case .lost: picks.lost.append(newItem(item, planned, request))
             case .again: picks.again.append(item)
             case .alreadyThere, .refusedBefore: picks.sidecars += try await unknownSidecars(item, planned, request)
             case .joined: break
             }
         }
+        if report.picks.contains(where: { $0.outcome == .alreadyThere }) { report.backendFault = backend.fault }
         if request.move { try await markStaying(&report) }
         let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
         report.picks += begun
@@ -117,7 +127,7 @@ struct Enrolment: Sendable {
         for index in report.picks.indices {
             let pick = report.picks[index]
             switch pick.outcome {
-            case .new: break
+            case .new, .lost: break
             case .alreadyThere, .refusedBefore: report.picks[index].staysBehind = true
             case .joined, .again:
                 report.picks[index].staysBehind = try catalog.item(pick.item)?.isMoved == false
@@ -157,7 +167,7 @@ struct Enrolment: Sendable {
     // MARK: Known already?
 
     private func decide(
-        _ file: WalkedFile, _ request: PickRequest
+        _ file: WalkedFile, _ request: PickRequest, _ backend: inout BackendAnswers
     ) async throws(Failure) -> (ItemID?, EnrolReport.Outcome) {
         for item in try catalog.picks(of: file.path, shoot: request.shoot).reversed() {
             let isSame = item.sourceSize == file.size && item.sourceModified == file.modified
@@ -169,12 +179,25 @@ struct Enrolment: Sendable {
             case .ready, .rejected: break
             }
         }
-        for (item, known) in try catalog.settled(bytes: file.size, shoot: request.shoot) {
+        var lost: ItemRow?
+        for (item, known) in try catalog.settled(bytes: file.size, shoot: request.shoot, server: server) {
             guard try await isSame(file, known) else { continue }
+            // What was never sent needs no asking.
+            if let sha256 = known.sha256, try !catalog.uploads(of: item.id).isEmpty {
+                try await backend.ask([item.id])
+                if let held = backend.answers[item.id], !held.contains(sha256) {
+                    lost = item
+                    continue
+                }
+            }
             if item.state == .rejected, let reason = item.reason { return (item.id, .refusedBefore(reason)) }
             return (item.id, .alreadyThere)
         }
-        return (nil, .new)
+        guard let lost else { return (nil, .new) }
+        // On its way it finds out itself; with bytes of its own in staging it is left as it is.
+        guard lost.isOver else { return (lost.id, .joined) }
+        let isEmpty = try catalog.files(of: lost.id).allSatisfy { $0.state != .staged }
+        return isEmpty ? (lost.id, .lost) : (nil, .new)
     }
 
     /// The size is the same; then the ends, and only then the whole.

@@ -33,7 +33,7 @@ public struct Verification: Sendable {
         let home = catalog.map { Files.folder(of: $0.database.path) }
         let walk = try await FileWork.run { _ throws(Failure) in try PickWalk(paths, home: home) }
         var report = VerifyReport()
-        var backend = Asking(client: client)
+        var backend = BackendAnswers(client: client)
         let total = max(1, walk.files.reduce(0) { $0 + $1.size })
         var before = 0
         for file in walk.files {
@@ -79,34 +79,6 @@ public struct Verification: Sendable {
         } catch {
             if error.code == .cancelled { throw error }
             return (nil, error.message)
-        }
-    }
-
-    /// Each item once, and nothing more after the backend did not answer.
-    private struct Asking {
-        let client: BackendClient?
-        var answers: VerifyPlan.Answers = [:]
-        var isReachable: Bool
-
-        init(client: BackendClient?) {
-            self.client = client
-            isReachable = client != nil
-        }
-
-        mutating func ask(_ items: [ItemID]) async throws(Failure) {
-            for item in items where isReachable && answers[item] == nil {
-                guard let client else { return }
-                do throws(Failure) {
-                    let document = try await client.item(item)
-                    answers[item] = Set(document.uploads.compactMap(\.sha256Recomputed))
-                } catch {
-                    switch error.code {
-                    case .cancelled: throw error
-                    case .notFound, .gone: answers[item] = []
-                    default: isReachable = false
-                    }
-                }
-            }
         }
     }
 }

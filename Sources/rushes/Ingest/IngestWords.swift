@@ -43,13 +43,14 @@ enum IngestWords {
     /// What came of looking at the paths.
     static func enrolled(_ report: EnrolReport) -> [String] {
         var lines: [String] = []
-        var new = 0, there = 0, joined = 0, again = 0
+        var new = 0, there = 0, joined = 0, again = 0, lost = 0
         for pick in report.picks {
             switch pick.outcome {
             case .new: new += 1
             case .joined: joined += 1
             case .again: again += 1
             case .alreadyThere: there += 1
+            case .lost: lost += 1
             case .refusedBefore(let reason):
                 lines.append("\(pick.path): refused before (\(reason.code)): \(reason.message)")
             }
@@ -64,8 +65,12 @@ enum IngestWords {
         if new > 0 { counts.append("\(new) to take") }
         if joined > 0 { counts.append("\(joined) on the way already") }
         if again > 0 { counts.append("\(again) to try again") }
+        if lost > 0 { counts.append("\(lost) to take once more, since the backend does not have them any more") }
         if there > 0 { counts.append("\(there) already there") }
         if system > 0 { counts.append("\(system) system files left") }
+        if let fault = report.backendFault {
+            lines.append("what is already there, the backend said earlier; it cannot be asked now: \(fault.message)")
+        }
         lines.append(counts.isEmpty ? "nothing to take" : counts.joined(separator: ", "))
         return lines
     }
@@ -75,7 +80,7 @@ enum IngestWords {
         switch outcome {
         case .alreadyThere: "the backend has the same bytes already; rushes verify says when it may go"
         case .refusedBefore: "the same bytes were not taken before either"
-        case .new, .joined, .again: "since it was picked to be copied; rushes verify says when it may go"
+        case .new, .lost, .joined, .again: "since it was picked to be copied; rushes verify says when it may go"
         }
     }
 

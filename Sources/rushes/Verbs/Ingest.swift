@@ -73,7 +73,7 @@ extension Verb {
         let items = try await house.box.items(report.items)
         if asJSON { for item in items { try Output.json(item) } }
         Output.say(IngestWords.summary(items, report))
-        let isUnread = report.ignored.contains { if case .unreadable = $0.reason { true } else { false } }
+        let isUnread = report.backendFault != nil || report.ignored.contains(where: \.reason.isLoss)
         let isWhole = items.allSatisfy { $0.state == .ready || (!waits && !$0.state.isFinal) }
         return isWhole && !isUnread ? .done : .partly
     }
