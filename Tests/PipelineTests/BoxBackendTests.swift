@@ -305,6 +305,39 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2)), arguments: [false, true])
+    func theSameCommandAfterMidnightGoesOnWithWhatWasPickedBefore(move: Bool) async throws {
+        let stage = try await Stage()
+        for index in 0..<2 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
+        func pick(_ day: String, _ transport: any UploadTransport = HTTPClient()) async throws -> (EnrolReport, [ItemStatus]) {
+            let box = try await Box.open(stage.settings(transport, patience: 0.5))
+            let report = try await box.enrol(
+                PickRequest(paths: [stage.card], shoot: day, isShootChosen: false, move: move, prepare: .original))
+            try await box.run(until: .itemsFinal(report.items)) { _ in }
+            return (report, try await box.items(report.items))
+        }
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        await #expect(throws: Failure.self) { try await pick("2026-11-30", away) }
+        let (report, items) = try await pick("2026-12-01")
+        #expect(report.picks.map(\.outcome) == [.joined, .joined])
+        #expect(items.map(\.state) == [.ready, .ready] && Set(items.map(\.shoot)) == ["2026-11-30"])
+        // What is done stays what it is, too.
+        if !move { #expect(try await pick("2026-12-02").0.picks.map(\.outcome) == [.alreadyThere, .alreadyThere]) }
+        #expect(try await Box.open(stage.settings()).items().count == 2)
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func whatIsUnfinishedInAnotherShootIsWaitedForToo() async throws {
+        let stage = try await Stage()
+        try stage.write("a.jpg", .photo, size: 1000)
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        _ = try? await stage.ingest(stage.settings(away, patience: 0.5), shoot: "one", prepare: .original, move: true)
+        let (report, items) = try await stage.ingest(stage.settings(), shoot: "two", prepare: .original, move: true)
+        #expect(report.picks.map(\.outcome) == [.joined])
+        #expect(items.map(\.shoot) == ["one"] && items.map(\.state) == [.ready])
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func twoBoxesOnOneHomeShareTheWork() async throws {
         let stage = try await Stage()
         for index in 0..<10 { try stage.write("\(index).jpg", .photo, size: 100_000, seed: index) }

@@ -125,21 +125,26 @@ extension Catalog {
 
     // MARK: Picked before?
 
-    func picks(of source: RawPath, shoot: String) throws(Failure) -> [ItemRow] {
-        try items("source = ?1 AND shoot = ?2", [.blob(source.bytes), SQLValue(shoot)])
+    /// - Parameter shoot: nil for all of them.
+    func picks(of source: RawPath, shoot: String?) throws(Failure) -> [ItemRow] {
+        try items("source = ?1 AND (?2 IS NULL OR shoot = ?2)", [.blob(source.bytes), SQLValue(shoot)])
     }
 
     /// Finished items of so many bytes: their bytes were confirmed by this backend, or they were refused for what they are.
-    func settled(bytes: Int, shoot: String, server: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
+    /// - Parameter source: what was picked from there counts in whatever shoot it is.
+    func settled(bytes: Int, shoot: String, orSource source: RawPath?, server: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
         let ids = try database.rows(
             """
             SELECT item.id FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
-            WHERE file.role = 'original' AND file.bytes = ?1 AND item.shoot = ?2 AND file.sha256 IS NOT NULL
+            WHERE file.role = 'original' AND file.bytes = ?1 AND (item.shoot = ?2 OR item.source = ?4)
+                AND file.sha256 IS NOT NULL
                 AND (upload.confirmed_sha256 = file.sha256 OR item.state = 'rejected')
                 AND (item.server = ?3 OR item.server IS NULL)
             ORDER BY item.rowid
-            """, [SQLValue(bytes), SQLValue(shoot), SQLValue(server)])
+            """, [
+                SQLValue(bytes), SQLValue(shoot), SQLValue(server), source.map { .blob($0.bytes) } ?? .null,
+            ])
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
             let id = try row.required(0, as: ItemID.self)

@@ -6,6 +6,8 @@ public struct PickRequest: Sendable {
     /// Files and folders; folders are walked.
     public var paths: [RawPath]
     public var shoot: String
+    /// A person has named the shoot. Else it is today's, and what was picked from the same path on an earlier day stays where it is.
+    public var isShootChosen: Bool
     public var title, caption, place: String?
     /// The sources are to go once staging has them.
     public var move: Bool
@@ -14,12 +16,13 @@ public struct PickRequest: Sendable {
     public var uploadNow: Bool
 
     public init(
-        paths: [RawPath], shoot: String, title: String? = nil, caption: String? = nil, place: String? = nil,
+        paths: [RawPath], shoot: String, isShootChosen: Bool = true, title: String? = nil, caption: String? = nil, place: String? = nil,
         move: Bool = false, prepare: PrepareMode = .auto,
         uploadNow: Bool = false
     ) {
         self.paths = paths
         self.shoot = shoot
+        self.isShootChosen = isShootChosen
         self.title = title
         self.caption = caption
         self.place = place
@@ -27,6 +30,8 @@ public struct PickRequest: Sendable {
         self.prepare = prepare
         self.uploadNow = uploadNow
     }
+
+    var chosenShoot: String? { isShootChosen ? shoot : nil }
 }
 
 /// What came of a pick.
@@ -108,7 +113,7 @@ struct Enrolment: Sendable {
         }
         if report.picks.contains(where: { $0.outcome == .alreadyThere }) { report.backendFault = backend.fault }
         if request.move { try await markStaying(&report) }
-        let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
+        let begun = try begun(named, request, besides: Set(report.items))
         report.picks += begun
         picks.again += begun.filter { $0.outcome == .again }.map(\.item)
         if request.uploadNow { picks.urgent = report.items.filter { id in !picks.new.contains { $0.id == id } } }
@@ -169,7 +174,7 @@ struct Enrolment: Sendable {
     private func decide(
         _ file: WalkedFile, _ request: PickRequest, _ backend: inout BackendAnswers
     ) async throws(Failure) -> (ItemID?, EnrolReport.Outcome) {
-        for item in try catalog.picks(of: file.path, shoot: request.shoot).reversed() {
+        for item in try catalog.picks(of: file.path, shoot: request.chosenShoot).reversed() {
             let isSame = item.sourceSize == file.size && item.sourceModified == file.modified
             if item.intent == .cancelled, !item.isOver { return (item.id, .joined) }
             switch item.state {
@@ -180,7 +185,9 @@ struct Enrolment: Sendable {
             }
         }
         var lost: ItemRow?
-        for (item, known) in try catalog.settled(bytes: file.size, shoot: request.shoot, server: server) {
+        let settled = try catalog.settled(
+            bytes: file.size, shoot: request.shoot, orSource: request.isShootChosen ? nil : file.path, server: server)
+        for (item, known) in settled {
             guard try await isSame(file, known) else { continue }
             // What was never sent needs no asking.
             if let sha256 = known.sha256, try !catalog.uploads(of: item.id).isEmpty {

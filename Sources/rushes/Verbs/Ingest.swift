@@ -33,6 +33,7 @@ extension Verb {
         }
         let request = PickRequest(
             paths: arguments.operands.map { RawPath($0) }, shoot: arguments[shoot] ?? LocalDate.today(),
+            isShootChosen: arguments[shoot] != nil,
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
             prepare: mode, uploadNow: arguments.has(uploadNow))
         let configuration = try Configuration.current()
