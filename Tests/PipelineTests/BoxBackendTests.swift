@@ -157,6 +157,43 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func aSidecarThatComesWhileItsItemIsUnfinishedGoesWithIt() async throws {
+        let stage = try await Stage()
+        try stage.write("clip.mp4", .video, size: 200_000)
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        _ = try? await stage.ingest(stage.settings(away, patience: 0.5), prepare: .original)
+        try stage.write("clip.xmp", .sidecar, size: 50)
+        let (report, items) = try await stage.ingest(stage.settings(), prepare: .original)
+        #expect(report.picks.map(\.outcome) == [.joined])
+        #expect(items.map(\.state) == [.ready])
+        let files = try await Box.open(stage.settings()).show(items[0].item).files.filter { $0.role == .sidecar }
+        #expect(files.map(\.name) == ["clip.xmp"] && files.allSatisfy { $0.confirmedSHA256 == $0.sha256 })
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aSidecarIsTakenOfACopiedItemThatIsToBeMovedNowAndNotTheOtherWayRound() async throws {
+        let stage = try await Stage()
+        try stage.write("clip.mp4", .video, size: 2000)
+        try await stage.ingest(stage.settings(), prepare: .original)
+        try stage.write("clip.xmp", .sidecar, size: 50)
+        let (copied, items) = try await stage.ingest(stage.settings(), prepare: .original, move: true)
+        #expect(copied.picks.map(\.staysBehind) == [true])
+        let box = try await Box.open(stage.settings())
+        #expect(try await box.show(items[0].item).files.map(\.name).sorted() == ["clip.mp4", "clip.xmp"])
+        #expect(try Files.names(in: stage.card.description) == ["clip.mp4", "clip.xmp"])
+
+        for name in ["clip.mp4", "clip.xmp"] { try Files.remove(stage.card.description + "/" + name) }
+        try stage.write("moved.mp4", .video, size: 3000, seed: 2)
+        let moved = try Data(contentsOf: URL(fileURLWithPath: stage.card.description + "/moved.mp4"))
+        try await stage.ingest(stage.settings(), prepare: .original, move: true)
+        try Files.write([UInt8](moved), to: stage.card.description + "/moved.mp4")
+        try stage.write("moved.xmp", .sidecar, size: 60, seed: 2)
+        let (kept, _) = try await stage.ingest(stage.settings(), prepare: .original)
+        #expect(kept.ignored.map(\.reason) == [.sidecarOfMoved])
+        #expect(try Files.names(in: stage.card.description) == ["moved.mp4", "moved.xmp"])
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func theSameBytesInAnotherShootAreANewItemThatSendsNoBytes() async throws {
         let stage = try await Stage()
         try stage.write("clip.mp4", .video, size: 200_000)

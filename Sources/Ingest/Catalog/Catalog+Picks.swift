@@ -64,10 +64,6 @@ extension Catalog {
                     "UPDATE item SET is_urgent = 1 WHERE id = ?1 AND is_urgent = 0", [SQLValue(id)])
                 if changed > 0 { try remember(id, HistoryEntry(.steered, words: "upload now"), in: database) }
             }
-            for id in picks.again {
-                try database.startAgain(id)
-                try remember(id, HistoryEntry(.startedAgain, words: "picked again"), in: database)
-            }
             for item in picks.lost where try database.beginAnew(item) {
                 try remember(
                     item.id, HistoryEntry(.startedAgain, words: "the backend does not have it any more"), in: database)
@@ -80,9 +76,10 @@ extension Catalog {
                 try database.insert(file)
                 grown.insert(file.item)
             }
-            for id in grown {
+            for id in grown.union(picks.again) {
                 try database.startAgain(id)
-                try remember(id, HistoryEntry(.startedAgain, words: "there is another sidecar"), in: database)
+                let words = grown.contains(id) ? "there is another sidecar" : "picked again"
+                try remember(id, HistoryEntry(.startedAgain, words: words), in: database)
             }
             return joined
         }
@@ -219,7 +216,8 @@ extension Connection {
         try run(
             """
             UPDATE item SET generation = generation + 1, attempts = 0, waiting = NULL, reason_code = NULL,
-                reason_message = NULL, is_retryable = 0, intent = 'run',
+                reason_message = NULL, is_retryable = 0,
+                intent = CASE WHEN intent = 'paused' AND state IN (\(Catalog.unfinishedStates)) THEN intent ELSE 'run' END,
                 state = CASE
                     WHEN EXISTS(SELECT 1 FROM file WHERE file.item = item.id AND file.state = 'wanted') THEN 'picked'
                     WHEN EXISTS(SELECT 1 FROM upload WHERE upload.item = item.id) THEN 'uploading'

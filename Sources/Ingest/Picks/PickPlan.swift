@@ -28,6 +28,8 @@ public struct IgnoredFile: Sendable, Hashable {
     public enum Reason: Sendable, Hashable {
         case systemFile
         case sidecarWithoutItem
+        /// Its item was moved, and this is to be copied.
+        case sidecarOfMoved
         case notAFile
         case brokenLink
         case tooDeep
@@ -40,6 +42,7 @@ public struct IgnoredFile: Sendable, Hashable {
             switch self {
             case .systemFile: "system file"
             case .sidecarWithoutItem: "sidecar without its photo or video"
+            case .sidecarOfMoved: "a sidecar of what was taken with --move: give that again"
             case .notAFile: "neither a file nor a folder"
             case .brokenLink: "link to nothing"
             case .tooDeep: "too many folders inside each other"

@@ -107,8 +107,16 @@ struct Enrolment: Sendable {
             case .new: picks.new.append(newItem(item, planned, request))
             case .lost: picks.lost.append(newItem(item, planned, request))
             case .again: picks.again.append(item)
-            case .alreadyThere, .refusedBefore: picks.sidecars += try await unknownSidecars(item, planned, request)
-            case .joined: break
+            case .alreadyThere, .refusedBefore, .joined: break
+            }
+            if outcome != .new, outcome != .lost {
+                let unknown = try await unknownSidecars(item, planned)
+                // It would be taken away with its item, which nobody has asked for.
+                if try catalog.item(item)?.isMoved == true, !request.move {
+                    report.ignored += unknown.map { IgnoredFile(path: $0.path, reason: .sidecarOfMoved) }
+                } else {
+                    picks.sidecars += try rows(unknown, of: item)
+                }
             }
         }
         if report.picks.contains(where: { $0.outcome == .alreadyThere }) { report.backendFault = backend.fault }
@@ -140,24 +148,30 @@ struct Enrolment: Sendable {
         }
     }
 
-    /// Sidecars are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once more.
-    private func unknownSidecars(
-        _ id: ItemID, _ planned: PickPlan.Item, _ request: PickRequest
-    ) async throws(Failure) -> [FileRow] {
-        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.isMoved == request.move,
-            try !catalog.uploads(of: id).isEmpty
-        else { return [] }
-        let files = try catalog.files(of: id)
-        var names = Set(files.filter { $0.role == .sidecar }.map(\.name))
-        var added: [FileRow] = []
+    /// Sidecars come and are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once
+    /// more.
+    private func unknownSidecars(_ id: ItemID, _ planned: PickPlan.Item) async throws(Failure) -> [WalkedFile] {
+        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.intent != .cancelled else { return [] }
+        // What is no media goes nowhere, and neither does what belongs to it.
+        if item.state == .rejected, try catalog.uploads(of: id).isEmpty { return [] }
+        let files = try catalog.files(of: id).filter { $0.role == .sidecar }
+        var unknown: [WalkedFile] = []
         for sidecar in planned.sidecars {
-            let candidates = files.filter { $0.role == .sidecar && $0.bytes == sidecar.size }
-            var isKnown = false
-            for known in candidates where try await isSame(sidecar, known) { isKnown = true }
-            guard !isKnown else { continue }
-            added.append(row(sidecar, of: id, index: files.count + added.count, names: &names))
+            var isKnown = files.contains { $0.state == .wanted && $0.source == sidecar.path }
+            for known in files where known.bytes == sidecar.size && !isKnown {
+                isKnown = try await isSame(sidecar, known)
+            }
+            if !isKnown { unknown.append(sidecar) }
         }
-        return added
+        return unknown
+    }
+
+    private func rows(_ sidecars: [WalkedFile], of id: ItemID) throws(Failure) -> [FileRow] {
+        guard !sidecars.isEmpty else { return [] }
+        let known = try catalog.files(of: id).filter { $0.role == .sidecar }
+        var names = Set(known.map(\.name))
+        let last = known.compactMap { $0.path.split(separator: "-").last.flatMap { Int($0) } }.max() ?? 0
+        return sidecars.enumerated().map { row($1, of: id, index: last + 1 + $0, names: &names) }
     }
 
     /// Bytes of a name that both sides carry; what is longer is cut for showing, the path itself is not.

@@ -88,7 +88,7 @@ extension IgnoredFile.Reason {
     fileprivate var verifyStatus: VerifyStatus? {
         switch self {
         case .systemFile: .system
-        case .sidecarWithoutItem: .notTaken
+        case .sidecarWithoutItem, .sidecarOfMoved: .notTaken
         case .tooDeep, .unreadable: .unreadable
         case .notAFile, .brokenLink, .ownFolder: nil
         }
