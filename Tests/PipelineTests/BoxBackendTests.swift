@@ -263,6 +263,16 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func aMoveWithinOneFileSystemNeedsNoRoom() async throws {
+        let stage = try await Stage()
+        try stage.write("a.jpg", .photo, size: 1000)
+        var settings = stage.settings()
+        settings.bounds.spaceMarginBytes = 1 << 60
+        let (_, items) = try await stage.ingest(settings, prepare: .original, move: true)
+        #expect(items.map(\.state) == [.ready])
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func aBackendThatIsAwayIsOneReasonAndBurnsNoAttempts() async throws {
         let stage = try await Stage()
         for index in 0..<5 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }

@@ -31,11 +31,16 @@ extension ItemPipeline {
     }
 
     private func roomFailure(_ item: ItemRow, _ files: [FileRow]) throws(Failure) -> Failure? {
-        let given = files.reduce(0) { $0 + $1.sourceSize }
+        // What is renamed takes no room. Where that turns out not to be possible, the copy reserves its own.
+        let device = try Files.facts(staging.root)?.device
+        let given = files.reduce(0) { sum, file in
+            let isRenamed = item.isMoved && file.source.flatMap { (try? Files.facts($0))?.device } == device
+            return isRenamed ? sum : sum + file.sourceSize
+        }
         let free = try Files.freeBytes(at: staging.root)
         let made = SpacePolicy.madeBytes(original: item.sourceSize, mode: item.prepare)
         let policy = SpacePolicy(marginBytes: settings.bounds.spaceMarginBytes)
-        guard policy.decide(free: free, given: given, made: made) == .wait else { return nil }
+        guard given + made > 0, policy.decide(free: free, given: given, made: made) == .wait else { return nil }
         return SpacePolicy.failure(name: item.name, free: free, needed: given + made + policy.marginBytes)
     }
 

@@ -21,6 +21,8 @@ struct WorkQueue: Sendable {
         /// An event came while it was being looked at.
         var isHinted = false
         var lookedAt = -Double.infinity
+        /// Set while the disk has no room for it.
+        var noRoom: Failure?
     }
     /// Seconds between two looks at an item while events would tell of its end: they are hints, one may get lost, and none tells how far it is.
     static let watchIntervals = 2.0...15.0
@@ -32,8 +34,6 @@ struct WorkQueue: Sendable {
     private let bounds: IngestBounds
     /// In the order of picking. Gone through whole whenever something has happened, so they stand side by side.
     private var entries: [Entry] = []
-    /// Set while the disk has no room for the next item.
-    private var noRoom: Failure?
     /// Events come.
     private var isLive = false
 
@@ -56,14 +56,14 @@ struct WorkQueue: Sendable {
         }.map(\.id)
     }
 
-    /// The disk is full and nothing is on its way that could free room.
+    /// There is no room for an item, and nothing else is left to do that could free some.
     var stuckFailure: Failure? {
-        guard let noRoom, !entries.contains(where: canFreeRoom) else { return nil }
-        return noRoom
+        guard let failure = entries.lazy.compactMap(\.noRoom).first, !entries.contains(where: canGoOn) else { return nil }
+        return failure
     }
 
-    private func canFreeRoom(_ entry: Entry) -> Bool {
-        entry.running != nil || entry.intent == .cancelled || entry.intent == .run && entry.state != .picked
+    private func canGoOn(_ entry: Entry) -> Bool {
+        entry.running != nil || entry.intent == .cancelled || entry.intent == .run && entry.noRoom == nil
     }
 
     /// Takes up what is new in the catalog, and drops what is over.
@@ -105,7 +105,7 @@ struct WorkQueue: Sendable {
             guard entries[index].running == nil, entries[index].intent != .paused, entries[index].notBefore <= now
             else { continue }
             let stage = Self.stage(entries[index])
-            if stage == .staging, noRoom != nil { continue }
+            if stage == .staging, entries[index].noRoom != nil { continue }
             guard running[stage, default: 0] < limit(stage) else { continue }
             running[stage, default: 0] += 1
             entries[index].running = stage
@@ -134,13 +134,13 @@ struct WorkQueue: Sendable {
             entry.lookedAt = now
             if entry.isHinted { entry.notBefore = now + Self.hintSpacing }
             entry.pollCount += 1
-        case .noRoom(let failure): noRoom = failure
+        case .noRoom(let failure): entry.noRoom = failure
         case .moved, .finished, .stopped: break
         }
         entry.isHinted = false
-        // Whatever ends may have freed room.
-        if case .finished = outcome { noRoom = nil }
         if item != nil { entries[index] = entry } else { entries.remove(at: index) }
+        // Whatever ends may have freed room.
+        if case .finished = outcome { for index in entries.indices { entries[index].noRoom = nil } }
     }
 
     private var watchInterval: Double {
