@@ -412,6 +412,35 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func aBoxWithAnotherBackendThanTheOneAtWorkIsRefusedAndTakesNothing() async throws {
+        let stage = try await Stage()
+        try stage.write("a.jpg", .photo, size: 1000)
+        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        let (isWorking, works) = AsyncStream.makeStream(of: Void.self)
+        let firstBox = try await Box.open(stage.settings(away, patience: nil))
+        _ = try await firstBox.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        let first = Task {
+            try await firstBox.run(until: .stopped) { event in
+                if case .waiting(_?) = event { works.yield() }
+            }
+        }
+        for await _ in isWorking { break }
+        try stage.write("b.jpg", .photo, size: 1000, seed: 2)
+        var settings = stage.settings()
+        settings.serverName = "https://elsewhere"
+        let box = try await Box.open(settings)
+        let ofPick = await #expect(throws: Failure.self) {
+            try await box.enrol(PickRequest(paths: [stage.card], shoot: "test"))
+        }
+        let ofRun = await #expect(throws: Failure.self) { try await box.run(until: .stopped) { _ in } }
+        #expect(ofPick?.code == .alreadyRunning && ofRun?.code == .alreadyRunning)
+        #expect(try await box.items().count == 1)
+        first.cancel()
+        await #expect(throws: Failure.self) { try await first.value }
+        try await stage.ingest(stage.settings())
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func theBoxThatLooksOnTakesOverWhenTheOtherOneGoes() async throws {
         let stage = try await Stage()
         for index in 0..<3 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }

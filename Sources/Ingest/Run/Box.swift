@@ -26,7 +26,8 @@ public actor Box {
 
     /// Writes down what is to be taken. Copies nothing yet; `run` does.
     public func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
-        try await enrolment(catalog).enrol(request)
+        try await RunWatch.requireSameBackend(home: settings.home, settings.serverName, settings.clock)
+        return try await enrolment(catalog).enrol(request)
     }
 
     private func enrolment(_ catalog: Catalog) -> Enrolment {
@@ -63,7 +64,8 @@ public actor Box {
     public func run(
         until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void
     ) async throws(Failure) {
-        let watch = RunWatch(catalog: catalog, clock: settings.clock, end: end, events: events)
+        let watch = RunWatch(
+            catalog: catalog, server: settings.serverName, clock: settings.clock, end: end, events: events)
         guard let lock = try await watch.lock(home: settings.home) else { return }
         try await work(until: end, events: events)
         withExtendedLifetime(lock) {}
