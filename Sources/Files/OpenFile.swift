@@ -38,9 +38,7 @@ public final class OpenFile: Sendable {
             let got = pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, offset + done)
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else {
-                var failure = FileFault.failure(errno, "pread", path)
-                failure.detail = (failure.detail ?? "") + " at byte \(offset + done)"
-                throw failure
+                throw FileFault.failure(errno, "pread", path, offset: offset + done)
             }
             if got == 0 { break }
             done += got

@@ -26,6 +26,27 @@ final class ScratchFolder {
     }
 }
 
+extension FileFaultTests {
+    @Test(arguments: [(13, 0), (4874, 0), (778, ENOSPC), (14, EDQUOT), (14, ENOSPC)] as [(Int32, Int32)])
+    func whereverADatabaseFindsNoRoomTheDiskIsFull(code: Int32, systemError: Int32) {
+        #expect(SQLiteFault.failure(code, "x", "/home/catalog.db", nil, systemError: systemError).code == .diskFull)
+    }
+
+    @Test(arguments: [(778, 0, FailureCode.databaseError), (14, EACCES, .readOnly), (5, ENOSPC, .busy)] as [(Int32, Int32, FailureCode)])
+    func whatElseADatabaseReportsStaysWhatItIs(code: Int32, systemError: Int32, expected: FailureCode) {
+        #expect(SQLiteFault.failure(code, "x", "/home/catalog.db", nil, systemError: systemError).code == expected)
+    }
+
+    /// Nothing is mapped there, so the kernel answers EIO.
+    @Test func aReadErrorTellsThePersonWhereItIs() {
+        let failure = #expect(throws: Failure.self) {
+            try OpenFile.reading("/proc/self/mem").read(count: 16, at: 4096)
+        }
+        #expect(failure?.code == .sourceUnreadable)
+        #expect(failure?.message.contains("at byte 4096 ") == true, "\(failure?.message ?? "")")
+    }
+}
+
 @Suite struct FilesTests {
     let scratch: ScratchFolder
     init() throws { scratch = try ScratchFolder() }
