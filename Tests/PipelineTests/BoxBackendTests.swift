@@ -263,6 +263,18 @@ extension LossyTransport {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func theSameBytesTwiceInOnePickAreSentAndStoredOnce() async throws {
+        let stage = try await Stage()
+        for name in ["a/1.jpg", "b/2.jpg", "c/3.jpg"] { try stage.write(name, .photo, size: 300_000) }
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
+        let (report, items) = try await stage.ingest(stage.settings(network), prepare: .original)
+        #expect(report.items.count == 3 && items.map(\.state) == [.ready, .ready, .ready])
+        #expect(network.exchanges.count { $0.method == .put && $0.contentMD5 != nil } == 1)
+        let blobs = try FileManager.default.subpathsOfDirectory(atPath: stage.backend.folder + "/data/blobs")
+        #expect(blobs.count { $0.split(separator: "/").last?.hasPrefix("u-") ?? false } == 1)
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func aMoveWithinOneFileSystemNeedsNoRoom() async throws {
         let stage = try await Stage()
         try stage.write("a.jpg", .photo, size: 1000)

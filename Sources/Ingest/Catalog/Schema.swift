@@ -84,5 +84,7 @@ enum CatalogSchema {
         ALTER TABLE file ADD COLUMN card BLOB;
         ALTER TABLE file ADD COLUMN below BLOB;
         """,
+        // The same bytes under another name.
+        "CREATE INDEX file_by_hash ON file(sha256)",
     ]
 }

@@ -191,6 +191,13 @@ extension ItemPipeline {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
             }
+            if upload.generation == 0, let twin = try catalog.twin(of: file, item) {
+                // Once the backend has read those, it answers that it has these, and no byte goes twice.
+                let reason = "Waiting for “\(twin)”, which has the same bytes"
+                try await catalog.waits(item, reason)
+                board.state(item, item.state, waiting: reason)
+                return .later(Self.twinInterval)
+            }
             let uploader = Uploader(
                 item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
                 weather: weather, board: board)
@@ -211,6 +218,9 @@ extension ItemPipeline {
         try await catalog.attached(item)
         return .moved
     }
+
+    /// Seconds between two looks whether the same bytes have arrived as another item's.
+    private static let twinInterval = 0.5
 
     private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) throws(Failure) -> AttachRequest {
         AttachRequest(
