@@ -57,7 +57,7 @@ enum StatusTable {
                 if let reason = item.reason { line += "  \(reason.code): \(Output.printable(reason.message))" }
                 if let waiting = item.waiting { line += "  \(Output.printable(waiting))" }
                 if !item.staged.isEmpty, item.state.isFinal {
-                    line += "  in staging: \(item.staged.joined(separator: ", "))"
+                    line += "  in staging: \(item.staged.map(Output.printable).joined(separator: ", "))"
                 }
                 lines.append(line)
             }
