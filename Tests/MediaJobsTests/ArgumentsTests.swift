@@ -1,3 +1,4 @@
+import Files
 import Foundation
 import Testing
 import Vocabulary
@@ -10,15 +11,20 @@ import Vocabulary
         "paint", operands: "IN OUT", operandCount: 1...2, summary: "paint", options: [size, .json, .memory]
     ) { _ in .done }
 
-    private func parse(_ words: String...) throws(Failure) -> Arguments { try Arguments(words, for: Self.verb) }
+    private func parse(_ words: String...) throws(Failure) -> Arguments { try Arguments(words.map { RawPath($0) }, for: Self.verb) }
 
     @Test func optionsMayStandAnywhereAndTakeTheirValueEitherWay() throws {
         for words in [["a", "--size", "7", "b", "--json"], ["--json", "--size=7", "a", "b"]] {
-            let arguments = try Arguments(words, for: Self.verb)
+            let arguments = try Arguments(words.map { RawPath($0) }, for: Self.verb)
             #expect(arguments.operands == ["a", "b"])
             #expect(arguments.has(.json))
             #expect(try arguments.integer(Self.size, in: 1...10) == 7)
         }
+    }
+
+    @Test func aNameThatIsNotUTF8StaysWhatItIs() throws {
+        let odd = RawPath([0x61, 0xFF, 0x2E])
+        #expect(try Arguments([odd, "--json"], for: Self.verb).paths == [odd])
     }
 
     @Test func afterTwoDashesEverythingIsAName() throws {
@@ -40,7 +46,7 @@ import Vocabulary
             (["a", "b", "c"], "rushes paint takes only IN OUT"),
         ])
     func mistake(_ words: [String], _ sentence: String) {
-        let failure = #expect(throws: Failure.self) { try Arguments(words, for: Self.verb) }
+        let failure = #expect(throws: Failure.self) { try Arguments(words.map { RawPath($0) }, for: Self.verb) }
         #expect(failure?.code == .usage)
         #expect(failure?.message == "\(sentence); rushes help paint shows what it takes.")
     }

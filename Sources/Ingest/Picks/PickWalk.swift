@@ -1,15 +1,15 @@
-import Files
-import Vocabulary
+public import Files
+public import Vocabulary
 
 /// Looks through what a person named. Reads folders, never files.
-struct PickWalk {
+public struct PickWalk {
     /// Folders inside each other.
     static let depthMax = 64
     /// Files of one pick.
     static let fileCountMax = 1_000_000
 
-    private(set) var files: [WalkedFile] = []
-    private(set) var ignored: [IgnoredFile] = []
+    public private(set) var files: [WalkedFile] = []
+    public private(set) var ignored: [IgnoredFile] = []
     // A link may lead back up; each folder is read once.
     private var visited: Set<FileIdentity> = []
     private var found: Set<RawPath> = []
@@ -17,7 +17,7 @@ struct PickWalk {
 
     /// - Parameter home: left out, by whatever path it is come across.
     /// - Throws: `source-missing` when one of the paths does not exist, `usage` when one lies in the home; nothing has been done then.
-    init(_ paths: [RawPath], home: String?) throws(Failure) {
+    public init(_ paths: [RawPath], home: String?) throws(Failure) {
         self.home = try home.flatMap { home throws(Failure) in try Files.facts(home) }?.identity
         var roots: [RawPath] = []
         for path in paths {
@@ -27,6 +27,9 @@ struct PickWalk {
         }
         for root in roots { try visit(root, depth: 0, root: root) }
     }
+
+    /// Whether a file is of those that cameras and operating systems leave beside the footage.
+    public static func isSystemFile(_ path: RawPath) -> Bool { SystemFiles.isFile(path.name) }
 
     private mutating func visit(_ path: RawPath, depth: Int, root: RawPath) throws(Failure) {
         let isRoot = depth == 0

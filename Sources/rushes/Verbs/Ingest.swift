@@ -32,7 +32,7 @@ extension Verb {
             throw Failure(.usage, "--prepare takes auto, original, 1080p or both.")
         }
         let request = PickRequest(
-            paths: arguments.operands.map { RawPath($0) }, shoot: arguments[shoot] ?? LocalDate.today(),
+            paths: arguments.paths, shoot: arguments[shoot] ?? LocalDate.today(),
             isShootChosen: arguments[shoot] != nil,
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
             prepare: mode, uploadNow: arguments.has(uploadNow))

@@ -20,7 +20,7 @@ extension Verb {
         let format: ThumbSettings.Format = target.lowercased().hasSuffix(".webp") ? .webp : .jpeg
         let jobs = MediaJobs(settings)
         let (report, _) = try await jobs.thumb(
-            source, name: source, settings: ThumbSettings(sizes: [size], format: format),
+            arguments.paths[0], name: source, settings: ThumbSettings(sizes: [size], format: format),
             to: [ThumbSettings.name(of: size): target])
         if let reason = report.reason {
             try Output.json(report)

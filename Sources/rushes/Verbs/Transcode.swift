@@ -45,7 +45,7 @@ extension Verb {
         let progress = ProgressLine(source)
         defer { progress.end() }
         let (report, files) = try await MediaJobs(settings).transcode(
-            source, name: source, settings: wanted, to: paths, progress: { progress.show($0) })
+            arguments.paths[0], name: source, settings: wanted, to: paths, progress: { progress.show($0) })
         progress.end()
         for file in files { OutputPath.share(file.path) }
         for warning in report.warnings { Output.say("\(source): \(warning.message)") }

@@ -16,7 +16,7 @@ extension Verb {
         options: [.server, .json]
     ) { arguments async throws(Failure) in
         let configuration = try Configuration.current()
-        let paths = arguments.operands.map { RawPath($0) }
+        let paths = arguments.paths
         let report: VerifyReport
         if try !Home.isInUse(configuration.home) {
             report = try await look(paths, .ofNothing)
