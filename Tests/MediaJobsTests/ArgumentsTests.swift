@@ -74,6 +74,15 @@ import Vocabulary
         #expect(Output.printable("clip 🎬 👩‍🚀 été") == "clip 🎬 👩‍🚀 été")
     }
 
+    @Test(arguments: [
+        ("clip.mp4", 8), ("été", 3), ("e\u{301}te\u{301}", 3), ("東京.mp4", 8), ("한글", 4), ("🎬", 2), ("👩‍🚀", 2), ("☀\u{FE0F}", 2),
+        ("ﾊﾝｶｸ", 4),
+    ])
+    func columnsAreWhatATerminalShows(text: String, columns: Int) {
+        #expect(Columns.count(text) == columns)
+        #expect(Columns.prefix(text + text, columns) == text && Columns.suffix(text + text, columns) == text)
+    }
+
     @Test func theBarShowsHowFarAndHowLong() {
         let half = ProgressLine.bar("a.mov", MediaProgress(fraction: 0.5, frames: 50), elapsed: .seconds(61))
         #expect(half == "a.mov ████████████░░░░░░░░░░░░ 50 %, 50 frames, 1:01 left")
