@@ -45,7 +45,7 @@ struct InboxWatch: Sendable {
         do throws(Failure) {
             let (presence, home) = (presence, enrolment.staging.home)
             let files = try await FileWork.run { _ throws(Failure) in
-                let files = try PickWalk([path], home: home).files
+                let files = try PickWalk([path], home: home, followsLinksOut: false).files
                 guard presence.saw(path) else {
                     throw Failure(.sourceMissing, "its file system is not mounted.", detail: path.description)
                 }

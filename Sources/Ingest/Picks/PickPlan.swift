@@ -32,6 +32,8 @@ public struct IgnoredFile: Sendable, Hashable {
         case sidecarOfMoved
         case notAFile
         case brokenLink
+        /// A link out of the folder that was named, which a move does not follow.
+        case linkOut
         case tooDeep
         /// The home of Rushes, or the folder of a backend.
         case ownFolder
@@ -45,6 +47,7 @@ public struct IgnoredFile: Sendable, Hashable {
             case .sidecarOfMoved: "a sidecar of what was taken with --move: give that again"
             case .notAFile: "neither a file nor a folder"
             case .brokenLink: "link to nothing"
+            case .linkOut: "a link out of the folder, which --move does not follow"
             case .tooDeep: "too many folders inside each other"
             case .ownFolder: "a folder in which Rushes itself works"
             case .unreadable(let message): message

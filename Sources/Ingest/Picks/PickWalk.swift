@@ -14,10 +14,14 @@ public struct PickWalk {
     private var visited: Set<FileIdentity> = []
     private var found: Set<RawPath> = []
     private let home: FileIdentity?
+    private let followsLinksOut: Bool
 
-    /// - Parameter home: left out, by whatever path it is come across.
+    /// - Parameters:
+    ///   - home: left out, by whatever path it is come across.
+    ///   - followsLinksOut: whether a link inside a folder may lead out of it.
     /// - Throws: `source-missing` when one of the paths does not exist, `usage` when one lies in the home; nothing has been done then.
-    public init(_ paths: [RawPath], home: String?) throws(Failure) {
+    public init(_ paths: [RawPath], home: String?, followsLinksOut: Bool = true) throws(Failure) {
+        self.followsLinksOut = followsLinksOut
         self.home = try home.flatMap { home throws(Failure) in try Files.facts(home) }?.identity
         var roots: [RawPath] = []
         for path in paths {
@@ -42,6 +46,9 @@ public struct PickWalk {
         } catch {
             if isRoot { throw error }
             return ignored.append(IgnoredFile(path: path, reason: .unreadable(error.message)))
+        }
+        if !followsLinksOut, !isRoot, let real = try? path.resolved(), !root.holds(real) {
+            return ignored.append(IgnoredFile(path: path, reason: .linkOut))
         }
         switch facts.kind {
         case .regular:

@@ -90,9 +90,9 @@ struct Enrolment: Sendable {
         let start = clock.now()
         let named = try await named(request)
         let paths = named.present
-        let home = staging.home
+        let (home, isMove) = (staging.home, request.move)
         let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
-            let walk = try PickWalk(paths, home: home)
+            let walk = try PickWalk(paths, home: home, followsLinksOut: !isMove)
             return (PickPlan(walk.files), walk.ignored)
         }
         var report = EnrolReport()

@@ -90,7 +90,7 @@ extension IgnoredFile.Reason {
         case .systemFile: .system
         case .sidecarWithoutItem, .sidecarOfMoved: .notTaken
         case .tooDeep, .unreadable: .unreadable
-        case .notAFile, .brokenLink, .ownFolder: nil
+        case .notAFile, .brokenLink, .linkOut, .ownFolder: nil
         }
     }
 }
