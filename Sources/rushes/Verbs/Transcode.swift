@@ -27,6 +27,10 @@ extension Verb {
     ) { arguments async throws(Failure) in
         let (source, target) = (arguments.operands[0], arguments.operands[1])
         let paths = try outputs(arguments, target)
+        try OutputPath.check(target, endsIn: ["mp4", "m4v"])
+        for still in [arguments[poster], arguments[storyboard]].compactMap({ $0 }) {
+            try OutputPath.check(still, endsIn: ["jpg", "jpeg"])
+        }
         // The rendition first: it is the one that the report speaks of.
         var wanted = TranscodeSettings(outputs: outputOrder.filter { paths[$0] != nil })
         if let storyboard = paths[.storyboard] {
