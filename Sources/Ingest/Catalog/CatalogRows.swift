@@ -105,7 +105,7 @@ struct FileRow: Sendable, Equatable {
     var sha256: SHA256Digest?
     /// The hash of the first and the last 64 KiB.
     var ends: SHA256Digest?
-    /// Nil until staged; nil too of what was staged before it was taken.
+    /// Nil until staged, and of what a version staged that took none.
     var xxh128: XXH128Digest?
     /// The folder that was picked.
     var card: RawPath?
