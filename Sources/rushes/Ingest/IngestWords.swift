@@ -34,10 +34,10 @@ enum IngestWords {
             right += " \(Int(fraction * 100)) %"
         }
         if let waiting = item.waiting { right += " — \(waiting)" }
-        let room = max(8, width - right.count - 2)
+        let room = max(8, width - Columns.count(right) - 2)
         let name = Output.printable(item.name)
-        let shown = name.count > room ? "…" + name.suffix(room - 1) : name
-        return String((shown + " " + right).prefix(max(width - 1, 1)))
+        let shown = Columns.count(name) > room ? "…" + Columns.suffix(name, room - 1) : name
+        return Columns.prefix(shown + " " + Output.printable(right), max(width - 1, 1))
     }
 
     /// What came of looking at the paths.
@@ -92,6 +92,24 @@ enum IngestWords {
         let staying = report.picks.count { $0.staysBehind }
         let rest = staying > 0 ? "; \(staying) not moved, as said above" : ""
         return (counts.isEmpty ? "no items" : counts.joined(separator: ", ")) + rest
+    }
+
+    /// What does not go on by itself after the end, and what lets it.
+    static func left(_ items: [ItemStatus], hasOwnBackend: Bool) -> [String] {
+        let paused = items.filter { $0.intent == .paused && !$0.state.isFinal }
+        let processing = items.count { $0.intent == .run && $0.state == .processing }
+        var lines: [String] = []
+        if let first = paused.first {
+            lines.append(
+                "\(paused.count) of them paused: rushes resume --all, or rushes resume \(first.item) for one, lets them go on."
+            )
+        }
+        if processing > 0, hasOwnBackend {
+            lines.append(
+                "\(processing) of them are not processed yet, and the backend ends with this command: rushes run, or the same command without --no-wait, finishes them."
+            )
+        }
+        return lines
     }
 
     /// Bytes for people, in powers of 1000: `1.2 GB`.

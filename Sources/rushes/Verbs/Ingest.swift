@@ -16,7 +16,8 @@ extension Verb {
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
     private static let uploadNow = Option(
         "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
-    private static let noWait = Option("--no-wait", nil, "end once everything is uploaded; the backend goes on alone")
+    private static let noWait = Option("--no-wait", nil,
+        "end once everything is uploaded; a backend named by --server goes on alone, the own one with the next run")
 
     static let ingest = Verb(
         "ingest", operands: "PATH…", operandCount: 1...Int.max,
@@ -24,7 +25,8 @@ extension Verb {
         details: """
             Folders are walked; sidecars go with their item, system files are left. Files are
             copied into staging first and leave it when the backend has the same bytes. Start the
-            same command again after any interruption: it goes on where it was.
+            same command again after any interruption: it goes on where it was. With --move, links
+            that lead out of a named folder are not followed.
             """,
         options: [shoot, title, caption, place, move, prepare, uploadNow, .server, noWait, .json, .memory]
     ) { arguments async throws(Failure) in
@@ -37,6 +39,10 @@ extension Verb {
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
             prepare: mode, uploadNow: arguments.has(uploadNow))
         let configuration = try Configuration.current()
+        // Nothing is made for a slip of the pen.
+        if try !Home.isInUse(configuration.home) {
+            for path in request.paths { _ = try path.resolved() }
+        }
         let media = MediaJobs(try arguments.mediaSettings())
         let house = try await House.open(configuration, server: arguments[.server], media: media)
         do throws(Failure) {
@@ -69,11 +75,13 @@ extension Verb {
                 Output.say("stopped; the same command goes on where it was.")
                 return .failed
             }
+            Output.say("nothing was lost: once that is mended, the same command goes on where it was.")
             throw error
         }
         let items = try await house.box.items(report.items)
         if asJSON { for item in items { try Output.json(item) } }
         Output.say(IngestWords.summary(items, report))
+        for line in IngestWords.left(items, hasOwnBackend: house.hasOwnBackend) { Output.say(line) }
         let isUnread = report.backendFault != nil || report.ignored.contains(where: \.reason.isLoss)
         let isWhole = items.allSatisfy { $0.state == .ready || (!waits && !$0.state.isFinal) }
         return isWhole && !isUnread ? .done : .partly
