@@ -103,7 +103,8 @@ public final class FileLock: Sendable {
             throw FileFault.failure(errno, "flock", path)
         }
         ftruncate(file.descriptor, 0)
-        try Files.bytesOf(Array("\(getpid())\n\(words)\n".utf8)) { bytes throws(Failure) in try file.write(bytes, at: 0) }
+        try Files.bytesOf(Array("\(getpid())\n\(words)\n".utf8)) { bytes throws(Failure) in try file.write(bytes, at: 0)
+        }
         return FileLock(file: file)
     }
 
@@ -124,7 +125,9 @@ public final class FileLock: Sendable {
     }
 
     private static func lines(_ path: String) -> [String] {
-        guard let file = try? OpenFile.reading(path), let bytes = try? file.read(count: bytesMax, at: 0) else { return [] }
+        guard let file = try? OpenFile.reading(path), let bytes = try? file.read(count: bytesMax, at: 0) else {
+            return []
+        }
         return bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {
             String(decoding: $0, as: UTF8.self)
         }

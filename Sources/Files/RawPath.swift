@@ -53,7 +53,9 @@ public struct RawPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStr
         guard let resolved = withCString({ realpath($0, nil) }) else {
             // Somebody has named this path: said back whole, it shows the slip.
             if errno == ENOENT || errno == ENOTDIR {
-                throw Failure(.sourceMissing, "“\(self)” does not exist: look for a slip in the name, or mount its card.", detail: "realpath \(self)")
+                throw Failure(
+                    .sourceMissing, "“\(self)” does not exist: look for a slip in the name, or mount its card.",
+                    detail: "realpath \(self)")
             }
             throw FileFault.failure(errno, "realpath", description)
         }

@@ -249,7 +249,8 @@ public final class MediaJobs: Sendable {
         }
         guard facts.kind == .regular else {
             throw Failure(
-                .sourceUnreadable, "“\(path)” is not a file: give the files inside, or another one.", detail: path.description)
+                .sourceUnreadable, "“\(path)” is not a file: give the files inside, or another one.",
+                detail: path.description)
         }
         return try OpenFile.reading(path)
     }

@@ -32,7 +32,9 @@ extension FileFaultTests {
         #expect(SQLiteFault.failure(code, "x", "/home/catalog.db", nil, systemError: systemError).code == .diskFull)
     }
 
-    @Test(arguments: [(778, 0, FailureCode.databaseError), (14, EACCES, .readOnly), (5, ENOSPC, .busy)] as [(Int32, Int32, FailureCode)])
+    @Test(
+        arguments: [(778, 0, FailureCode.databaseError), (14, EACCES, .readOnly), (5, ENOSPC, .busy)]
+            as [(Int32, Int32, FailureCode)])
     func whatElseADatabaseReportsStaysWhatItIs(code: Int32, systemError: Int32, expected: FailureCode) {
         #expect(SQLiteFault.failure(code, "x", "/home/catalog.db", nil, systemError: systemError).code == expected)
     }

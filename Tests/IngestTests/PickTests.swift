@@ -116,7 +116,9 @@ import Vocabulary
         #expect(walk.ignored.allSatisfy { $0.reason == .ownFolder && !$0.reason.isLoss })
     }
 
-    @Test(arguments: ["home", "home/kept.jpg", "folder", "file.jpg"]) func whatLiesInTheHomeIsRefused(name: String) throws {
+    @Test(arguments: ["home", "home/kept.jpg", "folder", "file.jpg"]) func whatLiesInTheHomeIsRefused(name: String)
+        throws
+    {
         try link("folder", to: "home")
         try link("file.jpg", to: "home/kept.jpg")
         let failure = #expect(throws: Failure.self) { try PickWalk([RawPath(card + "/" + name)], home: home) }

@@ -11,7 +11,9 @@ import Vocabulary
         "paint", operands: "IN OUT", operandCount: 1...2, summary: "paint", options: [size, .json, .memory]
     ) { _ in .done }
 
-    private func parse(_ words: String...) throws(Failure) -> Arguments { try Arguments(words.map { RawPath($0) }, for: Self.verb) }
+    private func parse(_ words: String...) throws(Failure) -> Arguments {
+        try Arguments(words.map { RawPath($0) }, for: Self.verb)
+    }
 
     @Test func optionsMayStandAnywhereAndTakeTheirValueEitherWay() throws {
         for words in [["a", "--size", "7", "b", "--json"], ["--json", "--size=7", "a", "b"]] {
@@ -75,7 +77,8 @@ import Vocabulary
     }
 
     @Test(arguments: [
-        ("clip.mp4", 8), ("été", 3), ("e\u{301}te\u{301}", 3), ("東京.mp4", 8), ("한글", 4), ("🎬", 2), ("👩‍🚀", 2), ("☀\u{FE0F}", 2),
+        ("clip.mp4", 8), ("été", 3), ("e\u{301}te\u{301}", 3), ("東京.mp4", 8), ("한글", 4), ("🎬", 2), ("👩‍🚀", 2),
+        ("☀\u{FE0F}", 2),
         ("ﾊﾝｶｸ", 4),
     ])
     func columnsAreWhatATerminalShows(text: String, columns: Int) {

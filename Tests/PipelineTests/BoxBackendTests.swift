@@ -171,7 +171,9 @@ extension LossyTransport {
         try await stage.end()
     }
 
-    @Test(.timeLimit(.minutes(2))) func aSidecarIsTakenOfACopiedItemThatIsToBeMovedNowAndNotTheOtherWayRound() async throws {
+    @Test(.timeLimit(.minutes(2))) func aSidecarIsTakenOfACopiedItemThatIsToBeMovedNowAndNotTheOtherWayRound()
+        async throws
+    {
         let stage = try await Stage()
         try stage.write("clip.mp4", .video, size: 2000)
         try await stage.ingest(stage.settings(), prepare: .original)
@@ -368,7 +370,9 @@ extension LossyTransport {
     func theSameCommandAfterMidnightGoesOnWithWhatWasPickedBefore(move: Bool) async throws {
         let stage = try await Stage()
         for index in 0..<2 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
-        func pick(_ day: String, _ transport: any UploadTransport = HTTPClient()) async throws -> (EnrolReport, [ItemStatus]) {
+        func pick(_ day: String, _ transport: any UploadTransport = HTTPClient()) async throws -> (
+            EnrolReport, [ItemStatus]
+        ) {
             let box = try await Box.open(stage.settings(transport, patience: 0.5))
             let report = try await box.enrol(
                 PickRequest(paths: [stage.card], shoot: day, isShootChosen: false, move: move, prepare: .original))

@@ -28,7 +28,8 @@ import Vocabulary
                 try Files.write([1], to: path)
             }),
         Damage(
-            invariant: 1, code: "released-unheld", files: { try FileManager.default.removeItem(atPath: $0 + "/backend") }),
+            invariant: 1, code: "released-unheld",
+            files: { try FileManager.default.removeItem(atPath: $0 + "/backend") }),
         Damage(
             invariant: 1, code: "staged-missing",
             catalog: [

@@ -36,7 +36,33 @@ import Vocabulary
         try await stage.end()
     }
 
-    @Test(.timeLimit(.minutes(2))) func aMoveThatCannotBeFinishedAndStagedBytesThatAreGoneAreTheirItemsOwn() async throws {
+    @Test(.timeLimit(.minutes(2))) func aSidecarThatCannotBeReadIsLeftToldAndTakenNextTime() async throws {
+        let stage = try await Stage()
+        try stage.write("clip.mp4", .video, size: 2000)
+        let sidecar = try stage.write("clip.xmp", .sidecar, size: 20)
+        let box = try await Box.open(stage.settings())
+        let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .original))
+        // The kernel answers EIO to whoever reads there.
+        try Self.edit(
+            stage, "UPDATE file SET source = ?1 WHERE role = 'sidecar'", [.blob(RawPath("/proc/self/mem").bytes)])
+        try await box.run(until: .itemsFinal(report.items)) { _ in }
+        #expect(try await box.items(report.items).map(\.state) == [.ready])
+        #expect(try await box.leftOut(report.items) == ["clip.xmp"])
+        #expect(try await BoxCheck.run(home: stage.home) == [])
+
+        try Self.edit(
+            stage, "UPDATE file SET source = ?1 WHERE role = 'sidecar'", [.blob(try RawPath(sidecar).resolved().bytes)])
+        let (again, items) = try await stage.ingest(stage.settings(), prepare: .original)
+        #expect(again.items == report.items && items.map(\.state) == [.ready])
+        #expect(try await box.leftOut(report.items) == [])
+        let sidecars = try await box.show(report.items[0]).files.filter { $0.role == .sidecar }
+        #expect(sidecars.count == 1 && sidecars.allSatisfy { $0.confirmedSHA256 != nil })
+        try await stage.end()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func aMoveThatCannotBeFinishedAndStagedBytesThatAreGoneAreTheirItemsOwn()
+        async throws
+    {
         let stage = try await Stage()
         for (index, name) in ["back.jpg", "gone.jpg", "good.jpg"].enumerated() {
             try stage.write(name, .photo, size: 1000 + index, seed: index)

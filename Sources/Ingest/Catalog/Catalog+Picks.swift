@@ -102,11 +102,18 @@ extension Catalog {
             var entry = HistoryEntry(.staged, file: file.label, bytes: file.bytes, sha256: file.sha256)
             entry.xxh128 = file.xxh128?.rawValue
             try remember(item.id, entry, in: database)
-            let wanted = try database.row(
-                "SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
-            if wanted?.int(0) == 0 {
-                _ = try database.advance(item.id, generation: item.generation, to: .staged)
-            }
+            try database.advanceIfNoneIsWanted(item)
+        }
+    }
+
+    /// A sidecar that cannot be read: the item goes without it.
+    func leftOut(_ file: FileRow, of item: ItemRow, _ reason: Reason) async throws(Failure) {
+        try await database.write("catalog.leftOut") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE file SET state = 'discarded' WHERE item = ?1 AND role = ?2 AND name = ?3 AND state = 'wanted'",
+                [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+            try remember(item.id, HistoryEntry(.attempt, file: file.label, reason: reason), in: database)
+            try database.advanceIfNoneIsWanted(item)
         }
     }
 
@@ -129,7 +136,9 @@ extension Catalog {
 
     /// Finished items of so many bytes: their bytes were confirmed by this backend, or they were refused for what they are.
     /// - Parameter source: what was picked from there counts in whatever shoot it is.
-    func settled(bytes: Int, shoot: String, orSource source: RawPath?, server: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
+    func settled(bytes: Int, shoot: String, orSource source: RawPath?, server: String) throws(Failure) -> [(
+        item: ItemRow, file: FileRow
+    )] {
         let ids = try database.rows(
             """
             SELECT item.id FROM file JOIN item ON item.id = file.item
@@ -139,7 +148,8 @@ extension Catalog {
                 AND (upload.confirmed_sha256 = file.sha256 OR item.state = 'rejected')
                 AND (item.server = ?3 OR item.server IS NULL)
             ORDER BY item.rowid
-            """, [
+            """,
+            [
                 SQLValue(bytes), SQLValue(shoot), SQLValue(server), source.map { .blob($0.bytes) } ?? .null,
             ])
         var found: [(ItemRow, FileRow)] = []
@@ -169,6 +179,11 @@ extension Connection {
                 SQLValue(item.created), SQLValue(item.isUrgent),
             ])
         for file in item.files { try insert(file) }
+    }
+
+    fileprivate func advanceIfNoneIsWanted(_ item: ItemRow) throws(Failure) {
+        let wanted = try row("SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
+        if wanted?.int(0) == 0 { _ = try advance(item.id, generation: item.generation, to: .staged) }
     }
 
     func insert(_ file: FileRow) throws(Failure) {

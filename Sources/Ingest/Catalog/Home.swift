@@ -1,4 +1,4 @@
-import Files
+public import Files
 public import Vocabulary
 
 /// What a home is before anything in it is opened.
@@ -13,7 +13,8 @@ public enum Home {
 
     static func isNoSource(_ path: RawPath) -> Failure {
         Failure(
-            .usage, "“\(path)” is a folder in which Rushes itself works, or lies in one: name the folder of the footage."
+            .usage,
+            "“\(path)” is a folder in which Rushes itself works, or lies in one: name the folder of the footage."
         )
     }
 

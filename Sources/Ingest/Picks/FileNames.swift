@@ -34,7 +34,8 @@ enum SystemFiles {
         ".volumeicon.icns",
         ".metadata_never_index", ".com.apple.timemachine.donotpresent", "cachedir.tag",
         // Sony and Panasonic clip databases
-        Receipt.name, "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm", "movieobj.bdm",
+        Receipt.name, "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm",
+        "movieobj.bdm",
     ]
     private static let extensions: Set<String> = [
         // Small copies that cameras make for their own display: GoPro, DJI, Canon

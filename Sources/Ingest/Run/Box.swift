@@ -94,7 +94,8 @@ public actor Box {
         guard !settings.inboxes.folders.isEmpty else { return nil }
         let catalog = try await Catalog.open(home: settings.home, now: settings.clock.now)
         let watch = InboxWatch(
-            enrolment: enrolment(catalog), settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)
+            enrolment: enrolment(catalog), settings: settings.inboxes, presence: presence, clock: settings.clock,
+            events: events)
         return Task { await watch.run() }
     }
 
@@ -133,6 +134,15 @@ public actor Box {
 
     /// - Parameter ids: nil for all, in the order in which they were picked.
     public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] { try await view.items(ids) }
+    /// Names of the sidecars without which these items went on, since they could not be read.
+    public func leftOut(_ ids: [ItemID]) async throws(Failure) -> [String] {
+        var names: [String] = []
+        for id in ids {
+            guard let item = try catalog.item(id) else { continue }
+            names += try catalog.files(of: id).filter { $0.isLeftOut(of: item) }.map(\.name)
+        }
+        return names
+    }
     /// - Throws: `not-found`.
     public func show(_ id: ItemID) async throws(Failure) -> ItemDetail { try await view.show(id) }
 }

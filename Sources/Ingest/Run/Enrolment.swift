@@ -16,7 +16,8 @@ public struct PickRequest: Sendable {
     public var uploadNow: Bool
 
     public init(
-        paths: [RawPath], shoot: String, isShootChosen: Bool = true, title: String? = nil, caption: String? = nil, place: String? = nil,
+        paths: [RawPath], shoot: String, isShootChosen: Bool = true, title: String? = nil, caption: String? = nil,
+        place: String? = nil,
         move: Bool = false, prepare: PrepareMode = .auto,
         uploadNow: Bool = false
     ) {
@@ -110,7 +111,8 @@ struct Enrolment: Sendable {
             case .alreadyThere, .refusedBefore, .joined: break
             }
             if outcome != .new, outcome != .lost {
-                let unknown = try await unknownSidecars(item, planned)
+                let (unknown, isLeftOut) = try await unknownSidecars(item, planned)
+                if isLeftOut, outcome != .again { picks.again.append(item) }
                 // It would be taken away with its item, which nobody has asked for.
                 if try catalog.item(item)?.isMoved == true, !request.move {
                     report.ignored += unknown.map { IgnoredFile(path: $0.path, reason: .sidecarOfMoved) }
@@ -150,20 +152,28 @@ struct Enrolment: Sendable {
 
     /// Sidecars come and are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once
     /// more.
-    private func unknownSidecars(_ id: ItemID, _ planned: PickPlan.Item) async throws(Failure) -> [WalkedFile] {
-        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.intent != .cancelled else { return [] }
+    /// - Returns: also whether there are some among the known ones that could not be read before.
+    private func unknownSidecars(
+        _ id: ItemID, _ planned: PickPlan.Item
+    ) async throws(Failure) -> ([WalkedFile], isLeftOut: Bool) {
+        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.intent != .cancelled else {
+            return ([], false)
+        }
         // What is no media goes nowhere, and neither does what belongs to it.
-        if item.state == .rejected, try catalog.uploads(of: id).isEmpty { return [] }
+        if item.state == .rejected, try catalog.uploads(of: id).isEmpty { return ([], false) }
         let files = try catalog.files(of: id).filter { $0.role == .sidecar }
-        var unknown: [WalkedFile] = []
+        var (unknown, isLeftOut) = ([WalkedFile](), false)
         for sidecar in planned.sidecars {
-            var isKnown = files.contains { $0.state == .wanted && $0.source == sidecar.path }
+            let ofSource = files.filter { $0.source == sidecar.path }
+            let wasLeftOut = ofSource.contains { $0.isLeftOut(of: item) }
+            if wasLeftOut { isLeftOut = true }
+            var isKnown = wasLeftOut || ofSource.contains { $0.state == .wanted }
             for known in files where known.bytes == sidecar.size && !isKnown {
                 isKnown = try await isSame(sidecar, known)
             }
             if !isKnown { unknown.append(sidecar) }
         }
-        return unknown
+        return (unknown, isLeftOut)
     }
 
     private func rows(_ sidecars: [WalkedFile], of id: ItemID) throws(Failure) -> [FileRow] {

@@ -17,11 +17,19 @@ extension ItemPipeline {
             let staging = staging
             let board = board
             let start = before
-            let staged = try await FileWork.run { stop throws(Failure) in
-                try staging.removeUnfinished(of: item.id, keepsDerived: true)
-                return try staging.adopt(file, isMoved: item.isMoved, stop: stop) { bytes in
-                    if total > 0 { board.fraction(item, Double(start + bytes) / Double(total)) }
+            let staged: FileRow
+            do throws(Failure) {
+                staged = try await FileWork.run { stop throws(Failure) in
+                    try staging.removeUnfinished(of: item.id, keepsDerived: true)
+                    return try staging.adopt(file, isMoved: item.isMoved, stop: stop) { bytes in
+                        if total > 0 { board.fraction(item, Double(start + bytes) / Double(total)) }
+                    }
                 }
+            } catch {
+                // The footage does not wait for its sidecar, which is told of, and taken when it is picked again.
+                guard file.role == .sidecar, error.code == .sourceUnreadable else { throw error }
+                try await catalog.leftOut(file, of: item, Reason(error))
+                continue
             }
             try await catalog.staged(staged, of: item)
             if item.isMoved { try await finishMove(staged) }

@@ -58,7 +58,9 @@ struct WorkQueue: Sendable {
 
     /// There is no room for an item, and nothing else is left to do that could free some.
     var stuckFailure: Failure? {
-        guard let failure = entries.lazy.compactMap(\.noRoom).first, !entries.contains(where: canGoOn) else { return nil }
+        guard let failure = entries.lazy.compactMap(\.noRoom).first, !entries.contains(where: canGoOn) else {
+            return nil
+        }
         return failure
     }
 

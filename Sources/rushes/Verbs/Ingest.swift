@@ -16,7 +16,8 @@ extension Verb {
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
     private static let uploadNow = Option(
         "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
-    private static let noWait = Option("--no-wait", nil,
+    private static let noWait = Option(
+        "--no-wait", nil,
         "end once everything is uploaded; a backend named by --server goes on alone, the own one with the next run")
 
     static let ingest = Verb(
@@ -75,15 +76,20 @@ extension Verb {
                 Output.say("stopped; the same command goes on where it was.")
                 return .failed
             }
-            Output.say("nothing was lost: once that is mended, the same command goes on where it was.")
-            throw error
+            var failure = error
+            if !failure.message.contains("nothing was lost") {
+                failure.message += " Nothing was lost: the same command goes on where it was."
+            }
+            throw failure
         }
         let items = try await house.box.items(report.items)
         if asJSON { for item in items { try Output.json(item) } }
         Output.say(IngestWords.summary(items, report))
         for line in IngestWords.left(items, hasOwnBackend: house.hasOwnBackend) { Output.say(line) }
-        let isUnread = report.backendFault != nil || report.ignored.contains(where: \.reason.isLoss)
-        let isWhole = items.allSatisfy { $0.state == .ready || (!waits && !$0.state.isFinal) }
+        let leftOut = try await house.box.leftOut(report.items)
+        for name in leftOut { Output.say("\(name): not taken, it could not be read; its item went without it.") }
+        let isUnread = !leftOut.isEmpty || report.backendFault != nil || report.ignored.contains(where: \.reason.isLoss)
+        let isWhole = items.allSatisfy { $0.state == .ready || !waits && $0.state == .processing }
         return isWhole && !isUnread ? .done : .partly
     }
 }

@@ -35,7 +35,9 @@ extension Verb {
 
     private static func files(_ operand: RawPath, home: String) -> [Named] {
         do throws(Failure) {
-            guard try Files.facts(operand)?.kind == .folder else { return [Named(name: operand, path: .success(operand))] }
+            guard try Files.facts(operand)?.kind == .folder else {
+                return [Named(name: operand, path: .success(operand))]
+            }
             let walk = try PickWalk([operand], home: home)
             let taken = walk.files.filter { !PickWalk.isSystemFile($0.path) }.map { file in
                 Named(name: operand.appending(file.below.bytes), path: .success(file.path))
@@ -61,7 +63,9 @@ extension Verb {
                 let name = file.name.description
                 running.append(
                     Task {
-                        do throws(Failure) { return .report(try await jobs.probe(try file.path.get(), name: name)) } catch {
+                        do throws(Failure) {
+                            return .report(try await jobs.probe(try file.path.get(), name: name))
+                        } catch {
                             return .failure(name, error)
                         }
                     })
