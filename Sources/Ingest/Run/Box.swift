@@ -47,12 +47,17 @@ public actor Box {
         /// Never by itself.
         case stopped
 
-        func isReached(unfinished: [WorkQueue.Item]) -> Bool {
+        /// Asked at each wake of the queue.
+        var isReached: @Sendable (WorkQueue) -> Bool {
             switch self {
-            case .idle: unfinished.isEmpty
-            case .itemsFinal(let items): !unfinished.contains { items.contains($0.id) }
-            case .itemsHandedOver(let items): !unfinished.contains { items.contains($0.id) && $0.state != .processing }
-            case .stopped: false
+            case .idle: return { $0.unfinished.isEmpty }
+            case .itemsFinal(let items):
+                let items = Set(items)
+                return { !$0.unfinished.contains { items.contains($0.id) } }
+            case .itemsHandedOver(let items):
+                let items = Set(items)
+                return { !$0.unfinished.contains { items.contains($0.id) && $0.state != .processing } }
+            case .stopped: return { _ in false }
             }
         }
     }
@@ -80,7 +85,7 @@ public actor Box {
         let listening = Task { await feed.run() }
         defer { listening.cancel() }
         do throws(Failure) {
-            try await runner.run { end.isReached(unfinished: $0) }
+            try await runner.run(until: end.isReached)
             await stop(inboxes)
         } catch {
             await stop(inboxes)

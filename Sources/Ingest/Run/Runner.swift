@@ -18,8 +18,8 @@ struct Runner: Sendable {
         case advanced(ItemID, ItemPipeline.Outcome)
     }
 
-    /// - Parameter isDone: given the unfinished items; asked whenever something has changed.
-    func run(isDone: @escaping @Sendable ([WorkQueue.Item]) -> Bool) async throws(Failure) {
+    /// - Parameter isDone: asked whenever something has changed.
+    func run(until isDone: @escaping @Sendable (WorkQueue) -> Bool) async throws(Failure) {
         try await recover()
         var queue = WorkQueue(bounds: bounds)
         queue.refresh(try pipeline.catalog.open(), now: clock.seconds)
@@ -33,11 +33,12 @@ struct Runner: Sendable {
                 if failure == nil { failure = await pipeline.weather.verdict }
                 if failure == nil, Task.isCancelled { failure = Failure(.cancelled, "Stopped.") }
                 if failure != nil { break }
-                let unfinished = queue.unfinished
-                if isDone(unfinished) { break }
+                if isDone(queue) { break }
                 let news = feed.take(isWanted: queue.awaitsBackend)
-                for item in unfinished where news.items.contains(item.id) {
-                    pipeline.catalog.notes.note(item.id, HistoryEntry(.event))
+                if !news.items.isEmpty {
+                    for item in queue.unfinished where news.items.contains(item.id) {
+                        pipeline.catalog.notes.note(item.id, HistoryEntry(.event))
+                    }
                 }
                 queue.heard(news, now: clock.seconds)
                 for id in queue.takeDue(now: clock.seconds) {

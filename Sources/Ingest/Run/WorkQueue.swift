@@ -8,7 +8,7 @@ struct WorkQueue: Sendable {
         var state: ItemState
         var intent = Intent.run
     }
-    private enum Stage: Hashable { case staging, preparing, uploading, polling, cancelling }
+    private enum Stage: Int, CaseIterable { case staging, preparing, uploading, polling, cancelling }
     private struct Entry {
         let id: ItemID
         var state: ItemState
@@ -21,8 +21,8 @@ struct WorkQueue: Sendable {
         /// An event came while it was being looked at.
         var isHinted = false
         var lookedAt = -Double.infinity
-        /// Set while the disk has no room for it.
-        var noRoom: Failure?
+        /// The disk has no room for it at present.
+        var lacksRoom = false
     }
     /// Seconds between two looks at an item while events would tell of its end: they are hints, one may get lost, and none tells how far it is.
     static let watchIntervals = 2.0...15.0
@@ -34,14 +34,16 @@ struct WorkQueue: Sendable {
     private let bounds: IngestBounds
     /// In the order of picking. Gone through whole whenever something has happened, so they stand side by side.
     private var entries: [Entry] = []
+    /// Why items lack room; nil where none does.
+    private var noRoom: Failure?
     /// Events come.
     private var isLive = false
 
     init(bounds: IngestBounds) { self.bounds = bounds }
 
-    /// What will go on by itself: all but what a person has paused.
-    var unfinished: [Item] {
-        entries.filter { $0.intent != .paused || $0.running != nil }
+    /// What will go on by itself: all but what a person has paused. Lazy, since whoever asks at each wake is content with the first.
+    var unfinished: some Collection<Item> {
+        entries.lazy.filter { $0.intent != .paused || $0.running != nil }
             .map { Item(id: $0.id, state: $0.state, intent: $0.intent) }
     }
     /// Whether the backend is, or soon will be, at work on an item.
@@ -58,14 +60,12 @@ struct WorkQueue: Sendable {
 
     /// There is no room for an item, and nothing else is left to do that could free some.
     var stuckFailure: Failure? {
-        guard let failure = entries.lazy.compactMap(\.noRoom).first, !entries.contains(where: canGoOn) else {
-            return nil
-        }
-        return failure
+        guard let noRoom, entries.contains(where: \.lacksRoom), !entries.contains(where: canGoOn) else { return nil }
+        return noRoom
     }
 
     private func canGoOn(_ entry: Entry) -> Bool {
-        entry.running != nil || entry.intent == .cancelled || entry.intent == .run && entry.noRoom == nil
+        entry.running != nil || entry.intent == .cancelled || entry.intent == .run && !entry.lacksRoom
     }
 
     /// Takes up what is new in the catalog, and drops what is over.
@@ -100,16 +100,19 @@ struct WorkQueue: Sendable {
 
     /// - Returns: items to start now; they count as running until `advanced`.
     mutating func takeDue(now: Double) -> [ItemID] {
-        var running: [Stage: Int] = [:]
-        for entry in entries { if let stage = entry.running { running[stage, default: 0] += 1 } }
+        var running = Stage.allCases.map { _ in 0 }
+        // By their places: this is done at each wake, and to copy an entry costs more than to look at it.
+        for index in entries.indices {
+            if let stage = entries[index].running { running[stage.rawValue] += 1 }
+        }
         var due: [ItemID] = []
         for index in entries.indices {
             guard entries[index].running == nil, entries[index].intent != .paused, entries[index].notBefore <= now
             else { continue }
-            let stage = Self.stage(entries[index])
-            if stage == .staging, entries[index].noRoom != nil { continue }
-            guard running[stage, default: 0] < limit(stage) else { continue }
-            running[stage, default: 0] += 1
+            let stage = Self.stage(entries[index].state, entries[index].intent)
+            if stage == .staging, entries[index].lacksRoom { continue }
+            guard running[stage.rawValue] < limit(stage) else { continue }
+            running[stage.rawValue] += 1
             entries[index].running = stage
             due.append(entries[index].id)
         }
@@ -136,13 +139,18 @@ struct WorkQueue: Sendable {
             entry.lookedAt = now
             if entry.isHinted { entry.notBefore = now + Self.hintSpacing }
             entry.pollCount += 1
-        case .noRoom(let failure): entry.noRoom = failure
+        case .noRoom(let failure):
+            entry.lacksRoom = true
+            noRoom = failure
         case .moved, .finished, .stopped: break
         }
         entry.isHinted = false
         if item != nil { entries[index] = entry } else { entries.remove(at: index) }
         // Whatever ends may have freed room.
-        if case .finished = outcome { for index in entries.indices { entries[index].noRoom = nil } }
+        if case .finished = outcome, noRoom != nil {
+            noRoom = nil
+            for index in entries.indices { entries[index].lacksRoom = false }
+        }
     }
 
     private var watchInterval: Double {
@@ -160,9 +168,9 @@ struct WorkQueue: Sendable {
         }
     }
 
-    private static func stage(_ entry: Entry) -> Stage {
-        if entry.intent == .cancelled { return .cancelling }
-        return switch entry.state {
+    private static func stage(_ state: ItemState, _ intent: Intent) -> Stage {
+        if intent == .cancelled { return .cancelling }
+        return switch state {
         case .picked: .staging
         case .staged, .preparing: .preparing
         case .uploading: .uploading

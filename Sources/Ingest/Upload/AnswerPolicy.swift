@@ -172,6 +172,8 @@ enum AnswerPolicy {
     static func isPage(_ response: HTTPResponse) -> Bool {
         guard !isBlank(response.body) else { return false }
         if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") ?? false { return true }
+        // JSON hardly ever has one; to look for words in every answer would cost more than to read it.
+        guard response.body.prefix(wordsMax).contains(UInt8(ascii: "<")) else { return false }
         let words = words(response).lowercased()
         return words.contains("<!doctype html") || words.contains("<html")
     }

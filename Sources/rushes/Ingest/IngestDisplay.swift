@@ -59,8 +59,7 @@ final class IngestDisplay: Sendable {
     private func took(_ progress: ItemProgress, _ state: inout State) {
         let before = state.said[progress.id]
         let tenth = Int((progress.fraction ?? 0) * 10)
-        state.active.removeAll { $0.id == progress.id }
-        if !progress.state.isFinal { state.active.append(progress) }
+        if isTerminal { Self.update(&state.active, by: progress) }
         // That an item waits for its turn is no news: the announcement has counted it.
         let isNews =
             before?.state != progress.state && progress.state != .picked
@@ -71,6 +70,16 @@ final class IngestDisplay: Sendable {
             draw(&state)
         } else if isNews || (tenth > (before?.tenth ?? 0) && progress.bytes >= IngestWords.largeBytes) {
             say(IngestWords.line(progress), &state)
+        }
+    }
+
+    /// Each keeps its line until it is at its end.
+    private static func update(_ active: inout [ItemProgress], by progress: ItemProgress) {
+        switch (active.firstIndex { $0.id == progress.id }, progress.state.isFinal) {
+        case (let index?, true): active.remove(at: index)
+        case (let index?, false): active[index] = progress
+        case (nil, true): break
+        case (nil, false): active.append(progress)
         }
     }
 
