@@ -117,7 +117,7 @@ struct Enrolment: Sendable {
                 if try catalog.item(item)?.isMoved == true, !request.move {
                     report.ignored += unknown.map { IgnoredFile(path: $0.path, reason: .sidecarOfMoved) }
                 } else {
-                    picks.sidecars += try rows(unknown, of: item)
+                    picks.sidecars += try rows(unknown, of: item, besides: picks.sidecars)
                 }
             }
         }
@@ -176,9 +176,12 @@ struct Enrolment: Sendable {
         return (unknown, isLeftOut)
     }
 
-    private func rows(_ sidecars: [WalkedFile], of id: ItemID) throws(Failure) -> [FileRow] {
+    /// - Parameter added: what other picks of the same bytes have brought already.
+    private func rows(
+        _ sidecars: [WalkedFile], of id: ItemID, besides added: [FileRow]
+    ) throws(Failure) -> [FileRow] {
         guard !sidecars.isEmpty else { return [] }
-        let known = try catalog.files(of: id).filter { $0.role == .sidecar }
+        let known = try (catalog.files(of: id) + added).filter { $0.item == id && $0.role == .sidecar }
         var names = Set(known.map(\.name))
         let last = known.compactMap { $0.path.split(separator: "-").last.flatMap { Int($0) } }.max() ?? 0
         return sidecars.enumerated().map { row($1, of: id, index: last + 1 + $0, names: &names) }
