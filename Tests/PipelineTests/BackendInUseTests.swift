@@ -60,6 +60,8 @@ import Vocabulary
             try FileManager.default.removeItem(atPath: scratch.path + "/home/backend")
             let dirty = try Programs.run(["check"], home)
             #expect(dirty.status == 1 && dirty.output.contains("released-unheld"), "\(dirty.output)\(dirty.errors)")
+            let unsafe = try Programs.run(["verify", Programs.fixtures + "/picture.png"], home)
+            #expect(unsafe.status == 3 && unsafe.output.contains("not taken"), "\(unsafe.output)\(unsafe.errors)")
             let again = try Programs.run(command, home)
             #expect(again.status == 0 && again.errors.contains("take once more"), "\(again.errors)")
             let clean = try Programs.run(["check"], home)
