@@ -68,9 +68,19 @@ import Vocabulary
             try stage.write(name, .photo, size: 1000 + index, seed: index)
         }
         let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
-        _ = try? await stage.ingest(stage.settings(away, patience: 0.5), prepare: .original)
-        let items = try await Box.open(stage.settings()).items()
-        #expect(items.map(\.state) == [.uploading, .uploading, .uploading])
+        let (uploading, uploads) = AsyncStream.makeStream(of: ItemID.self)
+        let box = try await Box.open(stage.settings(away, patience: nil))
+        _ = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .original))
+        let run = Task {
+            try await box.run(until: .stopped) { event in
+                if case .item(let item) = event, item.state == .uploading { uploads.yield(item.id) }
+            }
+        }
+        var begun: Set<ItemID> = []
+        for await id in uploading where begun.insert(id).inserted && begun.count == 3 { break }
+        run.cancel()
+        _ = try? await run.value
+        let items = try await box.items()
         // As a move leaves it that has copied and could not remove.
         try Self.edit(stage, "UPDATE item SET is_moved = 1")
         for item in items where item.name != "good.jpg" {

@@ -2,7 +2,7 @@ public import Files
 public import Vocabulary
 
 /// Looks through what a person named. Reads folders, never files.
-public struct PickWalk {
+public struct PickWalk: Sendable {
     /// Folders inside each other.
     static let depthMax = 64
     /// Files of one pick.

@@ -18,7 +18,7 @@ extension Verb {
         "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
     private static let noWait = Option(
         "--no-wait", nil,
-        "end once everything is uploaded; a backend named by --server goes on alone, the own one with the next run")
+        "end once everything is uploaded (the own backend goes on with the next run)")
 
     static let ingest = Verb(
         "ingest", operands: "PATH…", operandCount: 1...Int.max,
