@@ -268,10 +268,24 @@ extension LossyTransport {
     @Test(.timeLimit(.minutes(2))) func theSameBytesTwiceInOnePickAreSentAndStoredOnce() async throws {
         let stage = try await Stage()
         for name in ["a/1.jpg", "b/2.jpg", "c/3.jpg"] { try stage.write(name, .photo, size: 300_000) }
-        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
-        let (report, items) = try await stage.ingest(stage.settings(network), prepare: .original)
-        #expect(report.items.count == 3 && items.map(\.state) == [.ready, .ready, .ready])
-        #expect(network.exchanges.count { $0.method == .put && $0.contentMD5 != nil } == 1)
+        // The first part is on its way until another item sends or waits.
+        let isDecided = Signal()
+        let puts = Mutex(0)
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
+            guard request.method == .put, request.headers["Content-MD5"] != nil else { return nil }
+            let count = puts.withLock {
+                $0 += 1; return $0
+            }
+            if count == 1 { await isDecided.wait() } else { isDecided.give() }
+            return nil
+        }
+        let box = try await Box.open(stage.settings(network))
+        let report = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .original))
+        try await box.run(until: .itemsFinal(report.items)) { event in
+            if case .item(let item) = event, item.waiting?.hasSuffix("has the same bytes") == true { isDecided.give() }
+        }
+        #expect(try await box.items(report.items).map(\.state) == [.ready, .ready, .ready])
+        #expect(puts.withLock { $0 } == 1)
         let blobs = try FileManager.default.subpathsOfDirectory(atPath: stage.backend.folder + "/data/blobs")
         #expect(blobs.count { $0.split(separator: "/").last?.hasPrefix("u-") ?? false } == 1)
         try await stage.end()
