@@ -10,7 +10,7 @@ RELEASE := -c release --static-swift-stdlib
 BIN = .build/release
 
 .DEFAULT_GOAL := help
-.PHONY: help deps toolchain build demo test check bench bench-queue bench-video bench-photos photo-bench compare-corpus soak-ingest soak-upload soak fuzz install clean
+.PHONY: help deps toolchain build demo test check bench bench-queue bench-video bench-photos bench-upload photo-bench part-bench compare-corpus soak-ingest soak-upload soak fuzz install clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ test: deps toolchain ## everything that must hold: style, unit, pipeline and cra
 check: toolchain ## the style alone
 	@$(SWIFT) format lint --strict --parallel -r Package.swift Sources Tests
 
-bench: build photo-bench ## time Rushes beside its peers: Benchmarks/
+bench: build photo-bench part-bench ## time Rushes beside its peers: Benchmarks/
 	@for bench in Benchmarks/bench-*; do $$bench $(BIN)/rushes || exit 1; done
 
 bench-queue: build ## what the queue itself costs, over COUNT (2000) small photos
@@ -42,6 +42,12 @@ bench-queue: build ## what the queue itself costs, over COUNT (2000) small photo
 
 bench-photos: build photo-bench ## thumbnails beside libvips and ImageMagick, and 1,000 photos through the worker
 	@Benchmarks/bench-photos $(BIN)/rushes
+
+bench-upload: build part-bench ## uploads beside s5cmd, boto3, aws, rclone and tuspy: CPU a GiB, memory; 500 photos over a slow link
+	@Benchmarks/bench-upload $(BIN)/rushes
+
+part-bench: toolchain
+	@$(SWIFT) build $(RELEASE) --product part-bench
 
 photo-bench: toolchain
 	@$(SWIFT) build $(RELEASE) --product photo-bench

@@ -57,12 +57,14 @@ let package = Package(
 
         // Filters over rows of samples, in the processor's vector instructions.
         .target(name: "CPlanes"),
+        // MD5 of four messages side by side.
+        .target(name: "CMD5"),
 
         // Shared words, no I/O.
         module("Vocabulary"),
 
         // One thing each, no domain.
-        module("Digests", uses: ["Vocabulary", "CCrypto", "CXXHash"]),
+        module("Digests", uses: ["Vocabulary", "CCrypto", "CXXHash", "CMD5"]),
         module("Files", uses: ["Vocabulary", "Digests", "CFiles"]),
         module("SQLite", uses: ["Vocabulary", "Files", "CSQLite"]),
         module("Processes", uses: ["Vocabulary", "Files", "CProcesses", "CSeccomp"]),
@@ -95,6 +97,11 @@ let package = Package(
         // What `make bench-photos` times: thumbnails in the worker's processes, and by the same code in one process.
         .executableTarget(
             name: "photo-bench", dependencies: ["MediaJobs", "Thumbs", "Vocabulary"], path: "Benchmarks/PhotoBench",
+            swiftSettings: house),
+
+        // What `make bench-upload` times beside the whole: sending and hashing alone.
+        .executableTarget(
+            name: "part-bench", dependencies: ["Curl", "Digests", "Files", "Vocabulary"], path: "Benchmarks/PartBench",
             swiftSettings: house),
 
         // A bad network for tests.

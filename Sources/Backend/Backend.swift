@@ -48,6 +48,26 @@ public actor Backend {
                 detail: "process \(FileLock.holder(folder + "/" + lockName).map(String.init) ?? "unknown")")
         }
         let ledger = try await SQLiteLedger.open(folder + "/" + ledgerName)
+        let entrance = Entrance()
+        // A store may be away for long: whoever comes meanwhile is told so.
+        let early =
+            settings.store == nil
+            ? nil : try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: entrance)
+        do throws(Failure) {
+            return try await furnish(
+                settings, media, processing, streams, eventLog, lock, ledger, entrance, early)
+        } catch {
+            await early?.stop()
+            throw error
+        }
+    }
+
+    private static func furnish(
+        _ settings: BackendSettings, _ media: MediaWork, _ processing: ProcessingLoop.Settings,
+        _ streams: EventStreams.Settings, _ eventLog: EventLogBounds, _ lock: FileLock, _ ledger: SQLiteLedger,
+        _ entrance: Entrance, _ early: HTTPServer?
+    ) async throws(Failure) -> Backend {
+        let folder = settings.dataFolder
         var door: DirectoryBlobStore?
         let store: any BlobStore
         if let bucket = settings.store {
@@ -82,7 +102,13 @@ public actor Backend {
             bell: bell,
             tell: { events.ring($0) },
             log: settings.log)
-        let server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: api)
+        entrance.open(api)
+        let server: HTTPServer
+        if let early {
+            server = early
+        } else {
+            server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: entrance)
+        }
         let backend = Backend(lock: lock, server: server, loop: loop, events: events)
         await loop.start()
         await backend.keepHouse(sweeper, bell, hint, processing, clock: settings.clock, log: settings.log)
@@ -95,9 +121,9 @@ public actor Backend {
         var random = SystemRandomNumberGenerator()
         let proposal = String(UInt64.random(in: .min ... .max, using: &random), radix: 36)
         guard let prefix = try await ledger.storePrefix(orMake: proposal) else { throw LedgerFault.vanished }
-        return try await S3BlobStore.open(
+        return try await S3BlobStore.openPatiently(
             S3Client(settings: settings, http: HTTPClient(), clock: backend.clock), prefix: prefix,
-            workFolder: backend.dataFolder + "/" + workName, log: backend.log)
+            workFolder: backend.dataFolder + "/" + workName, patience: backend.storePatience, log: backend.log)
     }
 
     /// Lets requests under way end, gives running jobs back, and lets go of the folder. May be called more than once.

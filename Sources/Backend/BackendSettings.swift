@@ -9,6 +9,8 @@ public struct BackendSettings: Sendable {
     public var listen: ListenAddress
     /// Where blobs lie; nil: in the data folder.
     public var store: S3Settings?
+    /// Seconds for which a store that is away at the start is waited for; nil waits for ever.
+    public var storePatience: Double?
     public var media: MediaJobs
     /// Jobs at once.
     public var jobCount: Int

@@ -17,8 +17,8 @@ final class ConnectionThread: Sendable {
     private static let pollMax: Int32 = 1000
     /// Milliseconds between two looks whether a body that is held back may go on.
     private static let pausedPoll: Int32 = 20
-    /// Open connections kept for the next request.
-    private static let keptConnectionsMax = 16
+    /// Open connections kept for the next request: as many as a box has items and parts on their way.
+    private static let keptConnectionsMax = 32
 
     private static let library: Void = { curl_global_init(Int(CURL_GLOBAL_ALL)) }()
 

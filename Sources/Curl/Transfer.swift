@@ -80,6 +80,8 @@ final class Transfer: @unchecked Sendable {
         _ = rushes_setopt_long(easy, CURLOPT_FOLLOWLOCATION, 0)
         _ = rushes_setopt_long(easy, CURLOPT_SSL_VERIFYPEER, 1)
         _ = rushes_setopt_long(easy, CURLOPT_SSL_VERIFYHOST, 2)
+        // A house's own authority, named the way that OpenSSL's programs and Go's know.
+        if let authorities = Self.authorities { _ = rushes_setopt_string(easy, CURLOPT_CAINFO, authorities) }
         _ = rushes_setopt_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
         // Bulk over one HTTP/2 connection took 1.7 times as long as over several of HTTP/1.1 (measured).
         _ = rushes_setopt_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
@@ -99,6 +101,10 @@ final class Transfer: @unchecked Sendable {
         _ = rushes_setopt_pointer(easy, CURLOPT_HTTPHEADER, headerList)
     }
 
+    private static let authorities = getenv("SSL_CERT_FILE").map { String(cString: $0) }.flatMap {
+        $0.isEmpty ? nil : $0
+    }
+
     private func setBody(_ easy: UnsafeMutableRawPointer) {
         switch (request.method, request.body) {
         case (.get, _): _ = rushes_setopt_long(easy, CURLOPT_HTTPGET, 1)
@@ -109,7 +115,7 @@ final class Transfer: @unchecked Sendable {
             _ = rushes_setopt_long(easy, CURLOPT_UPLOAD, 1)
             _ = rushes_setopt_string(easy, CURLOPT_CUSTOMREQUEST, request.method.rawValue)
             _ = rushes_setopt_offset(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(request.body.length))
-            _ = rushes_setopt_long(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10)
+            if case .file = request.body { _ = rushes_setopt_long(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512 << 10) }
         }
     }
 

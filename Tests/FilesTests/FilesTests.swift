@@ -228,10 +228,10 @@ extension Database {
     fileprivate func insertTogether(_ numbers: Range<Int>) async throws -> [Int: FailureCode] {
         let (begun, begins) = AsyncStream<Void>.makeStream()
         let first = Task {
-            try await write("test") { _ throws(Failure) -> Void in
+            try await write("test") { [self] _ throws(Failure) -> Void in
                 begins.finish()
                 var patience = 30_000
-                while self.waitingCount < numbers.count, patience > 0 {
+                while waitingCount < numbers.count, patience > 0 {
                     usleep(1000)
                     patience -= 1
                 }

@@ -34,6 +34,28 @@ import Vocabulary
         #expect(try catalog.picks(of: source, shoot: "s").map(\.id) == [id])
     }
 
+    @Test func whatAPersonHasAskedForIsKnownAsSuchHoweverItWasAsked() async throws {
+        var names: [ItemID] = []
+        for (index, word) in ["inbox", "ingest", "again", "retry", "now"].enumerated() {
+            var item = newItem(ItemID.named(word), source: RawPath("/card/\(word)"))
+            item.isAsked = word == "ingest"
+            names.append(item.id)
+            _ = try await catalog.picked(.init(new: [item]), since: Int64(index))
+        }
+        #expect(try catalog.unasked(names) == [names[0], names[2], names[3], names[4]])
+        for id in names[2...3] {
+            let item = try #require(try catalog.item(id))
+            try await catalog.ended(item, .failed, Reason(.ioError, "x"), isRetryable: true)
+        }
+        _ = try await catalog.picked(
+            .init(again: [names[2]], asked: try catalog.unasked([names[2]])), since: 9)
+        _ = try await catalog.steer(.retry, [names[3]])
+        _ = try await catalog.picked(.init(urgent: [names[4]]), since: 9)
+        let open = try catalog.open()
+        #expect(open.map(\.id) == names && open.map(\.isAsked) == [false, true, true, true, true])
+        #expect(open.allSatisfy { $0.bytes == 10 && $0.modified == 5 })
+    }
+
     @Test func statesOnlyMoveForwardWithinAGeneration() async throws {
         _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
         let item = try #require(try catalog.item(id))
@@ -148,7 +170,7 @@ import Vocabulary
         var bounds = IngestBounds()
         bounds.stagingMax = 1
         bounds.preparingMax = 2
-        bounds.uploadingMax = 1
+        bounds.uploadingSmallMax = 1
         var queue = WorkQueue(bounds: bounds)
         queue.refresh(zip(ids, states).map { WorkQueue.Item(id: $0, state: $1) }, now: 0)
         return queue

@@ -179,6 +179,17 @@ import Vocabulary
         #expect(queue.takeDue(now: 16.1) == [] && queue.takeDue(now: 16.2) == [id])
     }
 
+    @Test(arguments: [(isLive: true, isTold: false), (true, true), (false, false)])
+    func whatWasJustHandedOverIsLookedAtWhenTheBackendTells(isLive: Bool, isTold: Bool) {
+        var queue = WorkQueue(bounds: IngestBounds())
+        queue.refresh([WorkQueue.Item(id: id, state: .uploading)], now: 0)
+        #expect(queue.takeDue(now: 0) == [id])
+        queue.heard(EventFeed.News(items: isTold ? [id] : [], isLive: isLive), now: 1)
+        queue.advanced(id, .moved, item: WorkQueue.Item(id: id, state: .processing), now: 2)
+        #expect(queue.takeDue(now: 2) == (isLive && !isTold ? [] : [id]))
+        if isLive && !isTold { #expect(queue.takeDue(now: 4) == [id]) }
+    }
+
     @Test func eventsOfOthersAndOfItemsInOtherStatesChangeNothing() {
         var queue = watching(isLive: true)
         queue.heard(EventFeed.News(items: [ItemID.named("b")], isLive: true), now: 1)

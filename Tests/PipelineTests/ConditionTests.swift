@@ -190,24 +190,27 @@ import Vocabulary
     }
 
     @Test func conditionsComeFromVariablesOverTheFile() throws {
-        let file = #"{hours: "01:00-02:00", bandwidth: "1M", metered: "yes", metered_max: "5M", needs_power: "yes"}"#
+        let file =
+            #"{hours: "01:00-02:00", bandwidth: "1M", metered: "yes", metered_max: "5M", needs_power: "yes", order: "newest"}"#
         let read = { (_: String) throws(Failure) -> Data? in Data(file.utf8) }
         let plain = try Configuration(environment: ["HOME": "/h"], read: read)
         #expect(plain.conditions.hours == (try AllowedHours("01:00-02:00")))
         #expect(plain.conditions.meteredBytesMax == 5 << 20 && plain.conditions.needsPower)
         #expect(plain.metering == .yes && plain.bandwidth?.rate(at: 0) == 1 << 20)
+        #expect(plain.order == .newest)
         let over = try Configuration(
             environment: [
                 "HOME": "/h", "RUSHES_HOURS": "03:00-04:00", "RUSHES_METERED": "no", "RUSHES_METERED_MAX": "1G",
-                "RUSHES_NEEDS_POWER": "no", "RUSHES_BANDWIDTH": "2M",
+                "RUSHES_NEEDS_POWER": "no", "RUSHES_BANDWIDTH": "2M", "RUSHES_ORDER": "smallest",
             ], read: read)
         #expect(over.conditions.hours == (try AllowedHours("03:00-04:00")))
         #expect(over.conditions.meteredBytesMax == 1 << 30 && !over.conditions.needsPower)
         #expect(over.metering == .no && over.bandwidth?.rate(at: 0) == 2 << 20)
+        #expect(over.order == .smallest)
         for (name, value) in [
             ("RUSHES_METERED", "maybe"), ("RUSHES_METERED_MAX", "x"), ("RUSHES_NEEDS_POWER", "1"),
             ("RUSHES_HOURS", "x"),
-            ("RUSHES_BANDWIDTH", "x"),
+            ("RUSHES_BANDWIDTH", "x"), ("RUSHES_ORDER", "size"),
         ] {
             let failure = #expect(throws: Failure.self) {
                 try Configuration(environment: ["HOME": "/h", name: value]) { _ throws(Failure) in nil }

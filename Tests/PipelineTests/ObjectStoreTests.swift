@@ -56,6 +56,42 @@ import Vocabulary
         #expect(try Files.facts(data + "/incoming") == nil && Files.facts(data + "/blobs") == nil)
     }
 
+    @Test(.timeLimit(.minutes(3))) func aStoreThatIsNotUpYetIsWaitedForAndClientsAreToldSo() async throws {
+        guard let (endpoint, up) = TestStore.absentCeph() else { return }
+        let scratch = try ScratchFolder()
+        let environment = [
+            "RUSHES_HOME": scratch.path + "/box", "RUSHES_S3_ENDPOINT": endpoint, "RUSHES_S3_BUCKET": "test",
+            "RUSHES_S3_ACCESS_KEY": "testaccesskey", "RUSHES_S3_SECRET_KEY": "testsecretkey",
+        ]
+        let socket = scratch.path + "/s"
+        let serve = ["serve", "--listen", "unix:\(socket)", "--data", scratch.path + "/backend"]
+        let client = Curl.HTTPClient()
+        @Sendable func get(_ path: String) async throws -> Curl.HTTPResponse {
+            try await client.send(Curl.HTTPRequest(.get, "http://localhost" + path, socketPath: socket))
+        }
+
+        // Who waits can be stopped.
+        let stopped = try await onThread {
+            let server = try Programs.Started(serve, environment)
+            try Programs.wait("it waits") { server.said.contains("waiting for the store at \(endpoint)") }
+            return server.stop()
+        }
+        #expect(stopped.status == 0, "\(stopped.errors)")
+
+        let server = try Programs.Started(serve, environment)
+        try await onThread { try Programs.wait("it waits") { server.said.contains("waiting for the store") } }
+        for path in ["/readyz", "/v1/items"] {
+            let answer = try await get(path)
+            #expect(answer.status == 503 && answer.headers["Retry-After"] == "2", "\(path)")
+        }
+        #expect(try await get("/healthz").status == 200)
+        #expect(try await onThread { up() } != nil)
+        try await onThread { try Programs.wait("it serves") { server.said.contains("serving ") } }
+        #expect(try await get("/readyz").status == 200 && server.said.contains("the store is there"))
+        let ended = try await onThread { server.stop() }
+        #expect(ended.status == 0, "\(ended.errors)")
+    }
+
     private static func files(in folder: String) throws -> [String] {
         try FileManager.default.subpathsOfDirectory(atPath: folder).map { folder + "/" + $0 }
             .filter { try Files.facts($0)?.kind == .regular }

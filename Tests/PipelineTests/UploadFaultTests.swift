@@ -182,6 +182,31 @@ extension HTTPRequest {
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(3))) func smallItemsOpenTheirSessionsWhileTheFirstFourPartsAreStillOnTheirWay()
+        async throws
+    {
+        let stage = try await Stage()
+        let count = 10
+        for seed in 0..<count { try stage.write("\(seed).jpg", .photo, size: 1000, seed: seed) }
+        let (allOpen, opened) = (Signal(), Tally())
+        let inFlight = Mutex((now: 0, most: 0))
+        let network = BentNetwork { request, _, send throws(Failure) in
+            guard request.kind == .part else {
+                let answer = try await send(request)
+                if request.kind == .open, opened.next() == count { allOpen.give() }
+                return answer
+            }
+            inFlight.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
+            defer { inFlight.withLock { $0.now -= 1 } }
+            await allOpen.wait()
+            return try await send(request)
+        }
+        let (_, items) = try await stage.ingest(stage.settings(network), prepare: .original)
+        #expect(items.count == count && items.allSatisfy { $0.state == .ready })
+        #expect((1...4).contains(inFlight.withLock { $0.most }))
+        try await stage.end()
+    }
+
     @Test func aFilterThatRefusesOneFileHoldsUpNoOther() async throws {
         let stage = try await Stage()
         let bad = try stage.write("bad.jpg", .photo, size: 1000, seed: 1)

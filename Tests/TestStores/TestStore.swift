@@ -22,12 +22,27 @@ public struct TestStore: Sendable {
         return FileManager.default.isExecutableFile(atPath: folder + "/s3-up") ? folder : nil
     }()
 
-    private static func start(_ up: String, _ down: String, accessKey: String, word: String) -> TestStore? {
+    /// A Ceph of its own that is not up yet.
+    /// - Returns: nil, said loudly, where the scripts that start it are not at hand.
+    public static func absentCeph() -> (endpoint: String, up: @Sendable () -> TestStore?)? {
+        guard scripts != nil else {
+            print("CEPH SKIPPED: RUSHES_SHARED names no folder with services/s3-up")
+            return nil
+        }
+        let port = freePort()
+        return (
+            "http://127.0.0.1:\(port)",
+            { start("s3-up", "s3-down", accessKey: "testaccesskey", word: "CEPH", port: port) }
+        )
+    }
+
+    private static func start(
+        _ up: String, _ down: String, accessKey: String, word: String, port: Int = freePort()
+    ) -> TestStore? {
         guard let scripts else {
             print("\(word) SKIPPED: RUSHES_SHARED names no folder with services/\(up)")
             return nil
         }
-        let port = freePort()
         let folder = "/tmp/rushes-store-\(getpid())-\(port)"
         let environment = ["S3_PORT": String(port), "S3_DATA_DIR": folder, "S3_BACKEND": "memstore"]
         let (status, said) = run(scripts + "/" + up, environment)

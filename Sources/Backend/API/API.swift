@@ -100,13 +100,15 @@ struct API: HTTPHandler {
         case .storageEvent:
             // Only a hint: whoever sends it is not believed, the ledger and the store are looked at.
             hinted()
-        case .health:
-            HTTPResponse(status: 200, headers: [("Content-Type", "text/plain")], body: .bytes(Array("ok\n".utf8)))
+        case .health: Self.alive
         case .readiness: try await readiness()
         case .metrics: try await metrics()
         case .putPart: preconditionFailure("parts are stored before a route is answered")
         }
     }
+
+    static let alive = HTTPResponse(
+        status: 200, headers: [("Content-Type", "text/plain")], body: .bytes(Array("ok\n".utf8)))
 
     /// The header is the browser's way; tools may find a query easier.
     private func openEvents(_ request: HTTPRequest, _ caller: Caller) async throws(Failure) -> HTTPResponse {

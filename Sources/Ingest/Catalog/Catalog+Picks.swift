@@ -14,6 +14,7 @@ extension Catalog {
         var prepare: PrepareMode
         var title, caption, place: String?
         var isUrgent = false
+        var isAsked = false
         var files: [FileRow]
         /// Milliseconds since 1970.
         var created: Int64
@@ -30,7 +31,11 @@ extension Catalog {
         var sidecars: [FileRow] = []
         /// Known items that are not to wait for better conditions.
         var urgent: [ItemID] = []
-        var isEmpty: Bool { new.isEmpty && again.isEmpty && lost.isEmpty && sidecars.isEmpty && urgent.isEmpty }
+        /// Known items that a person has just asked for.
+        var asked: [ItemID] = []
+        var isEmpty: Bool {
+            new.isEmpty && again.isEmpty && lost.isEmpty && sidecars.isEmpty && urgent.isEmpty && asked.isEmpty
+        }
     }
 
     /// Writes the intent: from here on the items exist, whatever happens.
@@ -40,6 +45,7 @@ extension Catalog {
         try await database.write("catalog.picked") { database throws(Failure) in
             var joined: [ItemID: ItemID] = [:]
             var urgent = picks.urgent
+            var asked = picks.asked
             for item in picks.new {
                 let same = try database.row(
                     """
@@ -54,6 +60,7 @@ extension Catalog {
                     let known = try same.required(0, as: ItemID.self)
                     joined[item.id] = known
                     if item.isUrgent { urgent.append(known) }
+                    if item.isAsked { asked.append(known) }
                     continue
                 }
                 try database.insert(item)
@@ -63,6 +70,9 @@ extension Catalog {
                 let changed = try database.run(
                     "UPDATE item SET is_urgent = 1 WHERE id = ?1 AND is_urgent = 0", [SQLValue(id)])
                 if changed > 0 { try remember(id, HistoryEntry(.steered, words: "upload now"), in: database) }
+            }
+            for id in asked {
+                try database.run("UPDATE item SET is_asked = 1 WHERE id = ?1 AND is_asked = 0", [SQLValue(id)])
             }
             for item in picks.lost where try database.beginAnew(item) {
                 try remember(
@@ -129,6 +139,14 @@ extension Catalog {
 
     // MARK: Picked before?
 
+    /// Those of the items that no person has asked for, and that are on their way or could be again.
+    func unasked(_ ids: [ItemID]) throws(Failure) -> [ItemID] {
+        let unasked = try database.rows(
+            "SELECT id FROM item WHERE is_asked = 0 AND state NOT IN ('ready', 'rejected')"
+        ).map { row throws(Failure) in try row.required(0, as: ItemID.self) }
+        return ids.filter(Set(unasked).contains)
+    }
+
     /// - Parameter shoot: nil for all of them.
     func picks(of source: RawPath, shoot: String?) throws(Failure) -> [ItemRow] {
         try items("source = ?1 AND (?2 IS NULL OR shoot = ?2)", [.blob(source.bytes), SQLValue(shoot)])
@@ -169,14 +187,14 @@ extension Connection {
         try run(
             """
             INSERT INTO item(id, shoot, name, source, source_size, source_modified, is_moved, prepare, title, caption,
-                place, state, created, is_urgent)
-            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12, ?13)
+                place, state, created, is_urgent, is_asked)
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 'picked', ?12, ?13, ?14)
             """,
             [
                 SQLValue(item.id), SQLValue(item.shoot), SQLValue(item.name), .blob(item.source.path.bytes),
                 SQLValue(item.source.size), SQLValue(item.source.modified), SQLValue(item.isMoved),
                 SQLValue(item.prepare), SQLValue(item.title), SQLValue(item.caption), SQLValue(item.place),
-                SQLValue(item.created), SQLValue(item.isUrgent),
+                SQLValue(item.created), SQLValue(item.isUrgent), SQLValue(item.isAsked),
             ])
         for file in item.files { try insert(file) }
     }

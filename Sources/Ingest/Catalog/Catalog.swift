@@ -43,13 +43,14 @@ struct Catalog: Sendable {
     func open() throws(Failure) -> [WorkQueue.Item] {
         try database.rows(
             """
-            SELECT id, state, intent FROM item WHERE state IN (\(Self.unfinishedStates)) OR intent = 'cancelled' AND state <> 'cancelled'
+            SELECT id, state, intent, source_size, source_modified, is_asked OR is_urgent FROM item WHERE state IN (\(Self.unfinishedStates)) OR intent = 'cancelled' AND state <> 'cancelled'
             ORDER BY rowid
             """
         ).map { row throws(Failure) in
             WorkQueue.Item(
                 id: try row.required(0, as: ItemID.self), state: try row.required(1, as: ItemState.self),
-                intent: try row.required(2, as: Intent.self))
+                intent: try row.required(2, as: Intent.self), bytes: row.int(3) ?? 0,
+                modified: Int64(row.int(4) ?? 0), isAsked: row.bool(5))
         }
     }
 

@@ -84,6 +84,8 @@ enum CatalogSchema {
         ALTER TABLE file ADD COLUMN card BLOB;
         ALTER TABLE file ADD COLUMN below BLOB;
         """,
+        // A person has asked for it, and not an inbox.
+        "ALTER TABLE item ADD COLUMN is_asked INTEGER NOT NULL DEFAULT 0",
         // The same bytes under another name.
         "CREATE INDEX file_by_hash ON file(sha256)",
     ]

@@ -49,6 +49,9 @@ extension ItemPipeline {
 }
 
 extension Catalog {
+    func isAsked(_ id: ItemID) async throws(Failure) -> Bool {
+        try database.row("SELECT is_asked OR is_urgent FROM item WHERE id = ?1", [SQLValue(id)])?.bool(0) ?? false
+    }
     func isUrgent(_ id: ItemID) async throws(Failure) -> Bool {
         try database.row("SELECT is_urgent FROM item WHERE id = ?1", [SQLValue(id)])?.bool(0) ?? false
     }

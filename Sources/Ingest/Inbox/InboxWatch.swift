@@ -81,7 +81,8 @@ struct InboxWatch: Sendable {
         guard !ready.isEmpty else { return }
         let members = ready.flatMap { [$0.original] + $0.sidecars }
         let report = try await enrolment.enrol(
-            PickRequest(paths: members.map(\.path), shoot: settings.shoot(), isShootChosen: false, move: true))
+            PickRequest(
+                paths: members.map(\.path), shoot: settings.shoot(), isShootChosen: false, move: true, isAsked: false))
         folder.known.formUnion(members)
         tell(report)
     }

@@ -80,7 +80,8 @@ public actor Box {
         let presence = InboxPresence(settings.inboxes.folders)
         let pipeline = pipeline(presence, events)
         let feed = EventFeed(client: client, clock: settings.clock, random: settings.random)
-        let runner = Runner(pipeline: pipeline, bounds: settings.bounds, clock: settings.clock, feed: feed)
+        let runner = Runner(
+            pipeline: pipeline, bounds: settings.bounds, order: settings.order, clock: settings.clock, feed: feed)
         let inboxes = try await watchInboxes(presence, events)
         let listening = Task { await feed.run() }
         defer { listening.cancel() }
@@ -129,7 +130,8 @@ public actor Box {
         }
         return ItemPipeline(
             catalog: catalog, staging: staging, media: settings.media, client: client, weather: weather,
-            board: TransferBoard(clock: settings.clock, events: events), presence: presence, settings: settings,
+            board: TransferBoard(clock: settings.clock, events: events), presence: presence,
+            gate: PartGate(inFlightMax: settings.bounds.partsInFlightMax), settings: settings,
             retries: retries)
     }
 

@@ -14,12 +14,13 @@ public struct PickRequest: Sendable {
     public var prepare: PrepareMode
     /// Not to wait for better conditions.
     public var uploadNow: Bool
+    /// A person asks, who looks on: it comes before what inboxes find.
+    public var isAsked: Bool
 
     public init(
         paths: [RawPath], shoot: String, isShootChosen: Bool = true, title: String? = nil, caption: String? = nil,
-        place: String? = nil,
-        move: Bool = false, prepare: PrepareMode = .auto,
-        uploadNow: Bool = false
+        place: String? = nil, move: Bool = false, prepare: PrepareMode = .auto, uploadNow: Bool = false,
+        isAsked: Bool = true
     ) {
         self.paths = paths
         self.shoot = shoot
@@ -30,6 +31,7 @@ public struct PickRequest: Sendable {
         self.move = move
         self.prepare = prepare
         self.uploadNow = uploadNow
+        self.isAsked = isAsked
     }
 
     var chosenShoot: String? { isShootChosen ? shoot : nil }
@@ -126,7 +128,10 @@ struct Enrolment: Sendable {
         let begun = try begun(named, request, besides: Set(report.items))
         report.picks += begun
         picks.again += begun.filter { $0.outcome == .again }.map(\.item)
-        if request.uploadNow { picks.urgent = report.items.filter { id in !picks.new.contains { $0.id == id } } }
+        let new = Set(picks.new.map(\.id))
+        let known = report.items.filter { !new.contains($0) }
+        if request.uploadNow { picks.urgent = known }
+        if request.isAsked { picks.asked = try catalog.unasked(known) }
         guard !picks.isEmpty else { return report }
         let joined = try await catalog.picked(picks, since: start)
         for index in report.picks.indices {
@@ -277,7 +282,7 @@ struct Enrolment: Sendable {
         return Catalog.NewItem(
             id: id, shoot: request.shoot, name: name, source: planned.original, isMoved: request.move,
             prepare: request.prepare, title: request.title, caption: request.caption, place: request.place,
-            isUrgent: request.uploadNow, files: files, created: clock.now())
+            isUrgent: request.uploadNow, isAsked: request.isAsked, files: files, created: clock.now())
     }
 
     /// - Parameter names: of the item's sidecars so far. Two that differ in bytes may read the same once repaired, and an edited one has the

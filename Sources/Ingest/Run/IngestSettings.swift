@@ -25,6 +25,8 @@ public struct IngestSettings: Sendable {
     /// How fast parts are sent; nil: as fast as they go.
     public var throttle: SendThrottle?
     public var bounds = IngestBounds()
+    /// Which item comes first.
+    public var order = QueueOrder.chosen
     /// Seconds for which nothing at all may get through before `run` gives up and says why; nil waits for ever.
     public var patience: Double? = 120
     /// Folders that a run until `stopped` watches.
@@ -64,8 +66,13 @@ public struct IngestBounds: Sendable, Hashable {
     /// Items being copied. A card is read fastest by one reader.
     public var stagingMax = 1
     public var preparingMax = 2
-    /// Items being uploaded; each has up to `UploadStateMachine.inFlightMax` parts on their way.
+    /// Items of several parts being uploaded; each has up to `UploadStateMachine.inFlightMax` parts on their way.
     public var uploadingMax = 3
+    /// Items of one part being uploaded. Each asks the backend three things before and after its part: so many that the line is full
+    /// meanwhile, also where an answer takes ten times as long as a part.
+    public var uploadingSmallMax = 24
+    /// Parts of all items on their way at once: one more than a single file takes, so that something small never waits for a whole film.
+    public var partsInFlightMax = UploadStateMachine.inFlightMax + 1
     /// Items being asked about at the backend at one moment.
     public var pollingMax = 4
     /// Items being cancelled.
@@ -73,6 +80,9 @@ public struct IngestBounds: Sendable, Hashable {
     /// Bytes of the disk that staging leaves free.
     public var spaceMarginBytes = 64 << 20
     public init() {}
+
+    /// - Parameter bytes: of an item's original: whether that is one part.
+    static func isSmall(_ bytes: Int) -> Bool { bytes <= PartLimits.bytesDefault }
 }
 
 /// Time as the box sees it.

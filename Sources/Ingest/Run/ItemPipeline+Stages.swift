@@ -195,6 +195,7 @@ extension ItemPipeline {
         }
         let transferred = try catalog.transferred(item.id)
         board.uploading(item, total: transferred.total, confirmed: transferred.confirmed)
+        let isAsked = try await catalog.isAsked(item.id)
         for upload in uploads where upload.state != .completed {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
@@ -208,7 +209,8 @@ extension ItemPipeline {
             }
             let uploader = Uploader(
                 item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
-                weather: weather, board: board)
+                weather: weather, board: board, gate: gate,
+                rank: PartGate.Turns.Rank(isAsked: isAsked, bytes: file.bytes ?? 0))
             if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
         }
         let request = try attachRequest(item, uploads)

@@ -11,6 +11,7 @@ struct ItemPipeline: Sendable {
     let weather: Weather
     let board: TransferBoard
     let presence: InboxPresence
+    let gate: PartGate
     let settings: IngestSettings
     let retries: RetryPolicy
 

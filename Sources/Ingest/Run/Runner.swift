@@ -1,11 +1,12 @@
 import Files
 import Vocabulary
 
-/// Works all unfinished items of a home, each stage with its own bound, until there is nothing left to do. The order is that of picking; an
-/// item that fails or waits holds up no other.
+/// Works all unfinished items of a home, each stage with its own bound, until there is nothing left to do. The order is the
+/// one of the settings; an item that fails or waits holds up no other.
 struct Runner: Sendable {
     let pipeline: ItemPipeline
     let bounds: IngestBounds
+    let order: QueueOrder
     let clock: BoxClock
     let feed: EventFeed
 
@@ -21,7 +22,7 @@ struct Runner: Sendable {
     /// - Parameter isDone: asked whenever something has changed.
     func run(until isDone: @escaping @Sendable (WorkQueue) -> Bool) async throws(Failure) {
         try await recover()
-        var queue = WorkQueue(bounds: bounds)
+        var queue = WorkQueue(bounds: bounds, order: order)
         queue.refresh(try pipeline.catalog.open(), now: clock.seconds)
         var version = try await pipeline.catalog.version()
         // Each item's work is a task of its own, which its pause or cancellation ends.

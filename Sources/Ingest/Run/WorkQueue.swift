@@ -7,10 +7,19 @@ struct WorkQueue: Sendable {
         var id: ItemID
         var state: ItemState
         var intent = Intent.run
+        /// Of the original, as it was picked.
+        var bytes = 0
+        /// When the original was last changed, in nanoseconds since 1970.
+        var modified: Int64 = 0
+        /// A person has asked for it; what an inbox has found comes after that.
+        var isAsked = false
     }
-    private enum Stage: Int, CaseIterable { case staging, preparing, uploading, polling, cancelling }
+    private enum Stage: Int, CaseIterable {
+        case staging, preparing, uploading, uploadingSmall, polling, cancelling
+    }
     private struct Entry {
         let id: ItemID
+        let isSmall: Bool
         var state: ItemState
         var intent: Intent
         /// Seconds on the clock before which nothing is to be done.
@@ -32,14 +41,18 @@ struct WorkQueue: Sendable {
     static let hintSpacing = 0.2
 
     private let bounds: IngestBounds
-    /// In the order of picking. Gone through whole whenever something has happened, so they stand side by side.
+    private let order: QueueOrder
+    /// In the order in which they are worked on. Gone through whole whenever something has happened, so they stand side by side.
     private var entries: [Entry] = []
     /// Why items lack room; nil where none does.
     private var noRoom: Failure?
     /// Events come.
     private var isLive = false
 
-    init(bounds: IngestBounds) { self.bounds = bounds }
+    init(bounds: IngestBounds, order: QueueOrder = .chosen) {
+        self.bounds = bounds
+        self.order = order
+    }
 
     /// What will go on by itself: all but what a person has paused. Lazy, since whoever asks at each wake is content with the first.
     var unfinished: some Collection<Item> {
@@ -69,10 +82,13 @@ struct WorkQueue: Sendable {
     }
 
     /// Takes up what is new in the catalog, and drops what is over.
+    /// - Parameter items: in the order of picking.
     mutating func refresh(_ items: [Item], now: Double) {
         var known = Dictionary(entries.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        let present = items.map { item in
-            let fresh = Entry(id: item.id, state: item.state, intent: item.intent, notBefore: now)
+        let present = order.sorted(items).map { item in
+            let fresh = Entry(
+                id: item.id, isSmall: IngestBounds.isSmall(item.bytes), state: item.state, intent: item.intent,
+                notBefore: now)
             guard var entry = known.removeValue(forKey: item.id) else { return fresh }
             if entry.running != nil {
                 entry.intent = item.intent
@@ -88,8 +104,15 @@ struct WorkQueue: Sendable {
     mutating func heard(_ news: EventFeed.News, now: Double) {
         let hasGoneQuiet = isLive && !news.isLive
         isLive = news.isLive
-        for index in entries.indices where entries[index].state == .processing {
-            if news.everything || news.items.contains(entries[index].id) {
+        guard hasGoneQuiet || news.everything || !news.items.isEmpty else { return }
+        for index in entries.indices {
+            let isNamed = news.everything || news.items.contains(entries[index].id)
+            // The backend may be done with an item before its last answer has been written down here.
+            if isNamed, entries[index].state == .uploading, entries[index].running != nil {
+                entries[index].isHinted = true
+            }
+            guard entries[index].state == .processing else { continue }
+            if isNamed {
                 entries[index].isHinted = entries[index].running != nil
                 entries[index].notBefore = min(
                     entries[index].notBefore, max(now, entries[index].lookedAt + Self.hintSpacing))
@@ -109,7 +132,8 @@ struct WorkQueue: Sendable {
         for index in entries.indices {
             guard entries[index].running == nil, entries[index].intent != .paused, entries[index].notBefore <= now
             else { continue }
-            let stage = Self.stage(entries[index].state, entries[index].intent)
+            let stage = Self.stage(
+                entries[index].state, entries[index].intent, isSmall: entries[index].isSmall)
             if stage == .staging, entries[index].lacksRoom { continue }
             guard running[stage.rawValue] < limit(stage) else { continue }
             running[stage.rawValue] += 1
@@ -142,6 +166,9 @@ struct WorkQueue: Sendable {
         case .noRoom(let failure):
             entry.lacksRoom = true
             noRoom = failure
+        case .moved where entry.state == .processing && isLive && !entry.isHinted:
+            // Just handed over: an event will tell.
+            entry.notBefore = now + Self.watchIntervals.lowerBound
         case .moved, .finished, .stopped: break
         }
         entry.isHinted = false
@@ -163,17 +190,18 @@ struct WorkQueue: Sendable {
         case .staging: bounds.stagingMax
         case .preparing: bounds.preparingMax
         case .uploading: bounds.uploadingMax
+        case .uploadingSmall: bounds.uploadingSmallMax
         case .polling: bounds.pollingMax
         case .cancelling: bounds.cancellingMax
         }
     }
 
-    private static func stage(_ state: ItemState, _ intent: Intent) -> Stage {
+    private static func stage(_ state: ItemState, _ intent: Intent, isSmall: Bool) -> Stage {
         if intent == .cancelled { return .cancelling }
         return switch state {
         case .picked: .staging
         case .staged, .preparing: .preparing
-        case .uploading: .uploading
+        case .uploading: isSmall ? .uploadingSmall : .uploading
         case .processing, .ready, .rejected, .failed, .cancelled, .missing: .polling
         }
     }

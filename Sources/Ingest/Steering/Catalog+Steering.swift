@@ -115,7 +115,9 @@ extension Connection {
             try run(
                 "UPDATE item SET intent = 'cancelled', waiting = 'Cancelling' WHERE id = ?1 AND intent <> 'cancelled'",
                 id)
-        case .retry: try startAgain(item.id)
+        case .retry:
+            try startAgain(item.id)
+            try run("UPDATE item SET is_asked = 1 WHERE id = ?1", id)
         case .discard:
             try run(
                 "UPDATE file SET state = 'discarded' WHERE item = ?1 AND state = 'staged' AND role IN ('original', 'sidecar')",

@@ -11,13 +11,15 @@ final class Uploader: Sendable {
     let catalog: Catalog
     let weather: Weather
     let board: TransferBoard
+    private let gate: PartGate
+    private let rank: PartGate.Turns.Rank
     private let hashes: PartHashes
     /// Parts whose URL was refused, so that the next one was signed just before it is used.
     private let refused = Mutex<Set<Int>>([])
 
     init(
         item: ItemRow, file: FileRow, upload: UploadRow, staging: Staging, client: BackendClient, catalog: Catalog,
-        weather: Weather, board: TransferBoard
+        weather: Weather, board: TransferBoard, gate: PartGate, rank: PartGate.Turns.Rank
     ) {
         self.item = item
         self.file = file
@@ -28,6 +30,8 @@ final class Uploader: Sendable {
         self.catalog = catalog
         self.weather = weather
         self.board = board
+        self.gate = gate
+        self.rank = rank
     }
 
     /// Brings the file to the backend. Returns when the backend has all of it; what it read itself shows in the item's document later.
@@ -160,15 +164,17 @@ final class Uploader: Sendable {
     private func send(
         _ part: PartGrid.Part, _ url: String, _ generation: Int
     ) async throws(Failure) -> UploadStateMachine.Event {
-        let request = try await hashes.request(part)
+        let request = try await hashes.requests([part])[0]
         let key = TransferBoard.PartKey(upload: upload.id, number: part.number)
         let wasRefused = refused.withLock { $0.contains(part.number) }
         defer { board.sending(item, key, nil) }
         let etag = try await persist(.store, part: part.number) { () throws(Failure) in
-            try await self.client.put(
-                request, of: self.path, offset: part.offset, to: url, wasRefused: wasRefused
-            ) { sent in
-                self.board.sending(self.item, key, sent)
+            try await self.gate.pass(self.rank) { () throws(Failure) in
+                try await self.client.put(
+                    request, of: self.path, offset: part.offset, to: url, wasRefused: wasRefused
+                ) { sent in
+                    self.board.sending(self.item, key, sent)
+                }
             }
         }
         try await catalog.stored(
@@ -198,9 +204,7 @@ final class Uploader: Sendable {
     // MARK: Parts
 
     private func partRequests(_ numbers: [Int], _ grid: PartGrid) async throws(Failure) -> [PartRequest] {
-        var requests: [PartRequest] = []
-        for number in numbers { requests.append(try await hashes.request(grid.part(number))) }
-        return requests
+        try await hashes.requests(numbers.map(grid.part))
     }
 
     private func numbered(_ urls: [String: String]) -> [Int: String] {

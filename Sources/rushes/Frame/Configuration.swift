@@ -23,6 +23,7 @@ struct Configuration: Sendable, Equatable {
     var conditions = ConditionPolicy()
     var metering = SurroundingsProbe.Metering.auto
     var bandwidth: BandwidthTimetable?
+    var order = QueueOrder.chosen
     /// Where the backend keeps blobs; nil for its own folder.
     var store: S3Settings?
 
@@ -33,10 +34,10 @@ struct Configuration: Sendable, Equatable {
         var inboxes: [String]?
         var inboxQuiet: Int?
         var thumbnailSizes: [Int]?
-        var metered, meteredMax, needsPower, hours, bandwidth: String?
+        var metered, meteredMax, needsPower, hours, bandwidth, order: String?
         var endpoint, bucket, region, accessKey, secretKey: String?
         enum CodingKeys: String, CodingKey {
-            case home, server, token, inboxes, metered, hours, bandwidth
+            case home, server, token, inboxes, metered, hours, bandwidth, order
             case meteredMax = "metered_max"
             case needsPower = "needs_power"
             case endpoint = "s3_endpoint"
@@ -65,7 +66,7 @@ struct Configuration: Sendable, Equatable {
             do { settings = try decoder.decode(Settings.self, from: data) } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, thumbnail_sizes, metered, metered_max, needs_power, hours, bandwidth, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, thumbnail_sizes, metered, metered_max, needs_power, hours, bandwidth, order, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
                     detail: "\(error)")
             }
         } else if variable("RUSHES_CONFIG") != nil {
@@ -100,6 +101,9 @@ struct Configuration: Sendable, Equatable {
         }
         if let text = variable("RUSHES_HOURS") ?? settings.hours { conditions.hours = try AllowedHours(text) }
         if let text = variable("RUSHES_BANDWIDTH") ?? settings.bandwidth { bandwidth = try BandwidthTimetable(text) }
+        if let text = variable("RUSHES_ORDER") ?? settings.order {
+            order = try Self.order(text, named: "RUSHES_ORDER (order)")
+        }
         if let endpoint = variable("RUSHES_S3_ENDPOINT") ?? settings.endpoint {
             store = try S3Settings(
                 endpoint: endpoint, bucket: variable("RUSHES_S3_BUCKET") ?? settings.bucket ?? "",
@@ -107,6 +111,13 @@ struct Configuration: Sendable, Equatable {
                 accessKey: variable("RUSHES_S3_ACCESS_KEY") ?? settings.accessKey ?? "",
                 secretKey: variable("RUSHES_S3_SECRET_KEY") ?? settings.secretKey ?? "")
         }
+    }
+
+    static func order(_ text: String, named name: String) throws(Failure) -> QueueOrder {
+        guard let order = QueueOrder(rawValue: text) else {
+            throw Failure(.usage, "\(name) takes chosen, smallest or newest.")
+        }
+        return order
     }
 
     private static func quiet(_ text: String?, _ setting: Int?) throws(Failure) -> Int? {

@@ -25,7 +25,7 @@ struct House: Sendable {
         if let named = server ?? configuration.server {
             address = try self.address(named)
         } else {
-            let backend = EmbeddedBackend(configuration, media: media)
+            let backend = EmbeddedBackend(configuration, media: media, patience: patience)
             if startsBackend {
                 do throws(Failure) { try await backend.start() } catch { throw configuration.named(error) }
             }
@@ -40,6 +40,7 @@ struct House: Sendable {
         settings.isTokenRenewed = needsToken && configuration.tokenFile != nil
         if embedded != nil { settings.serverName = IngestSettings.ownServerName }
         settings.conditions = configuration.conditions
+        settings.order = configuration.order
         let probe = SurroundingsProbe(configuration.metering)
         settings.surroundings = { await probe.look() }
         settings.throttle = configuration.bandwidth.map { timetable in
@@ -128,12 +129,14 @@ private actor EmbeddedBackend {
     private var standby: Task<Void, Never>?
     private static let standbyInterval = Duration.milliseconds(300)
 
-    init(_ configuration: Configuration, media: MediaJobs) {
+    init(_ configuration: Configuration, media: MediaJobs, patience: Double?) {
         let folder = configuration.backendFolder
         socket = Configuration.socket(of: folder)
-        settings = BackendSettings(
+        var settings = BackendSettings(
             dataFolder: folder, listen: .unix(path: socket), store: configuration.store, media: media,
             thumbnailSizes: configuration.thumbnailSizes, log: { Output.say($0) })
+        settings.storePatience = patience
+        self.settings = settings
     }
 
     func start() async throws(Failure) {

@@ -16,6 +16,8 @@ extension Verb {
         "--prepare", "P", "auto, original, 1080p or both: what is uploaded (default auto)")
     private static let uploadNow = Option(
         "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
+    static let order = Option(
+        "--order", "O", "chosen, smallest or newest: which file goes first (default chosen)")
     private static let noWait = Option(
         "--no-wait", nil,
         "end once everything is uploaded (the own backend goes on with the next run)")
@@ -29,7 +31,7 @@ extension Verb {
             same command again after any interruption: it goes on where it was. With --move, links
             that lead out of a named folder are not followed.
             """,
-        options: [shoot, title, caption, place, move, prepare, uploadNow, .server, noWait, .json, .memory]
+        options: [shoot, title, caption, place, move, prepare, uploadNow, order, .server, noWait, .json, .memory]
     ) { arguments async throws(Failure) in
         guard let mode = PrepareMode(rawValue: arguments[prepare] ?? PrepareMode.auto.rawValue) else {
             throw Failure(.usage, "--prepare takes auto, original, 1080p or both.")
@@ -39,7 +41,8 @@ extension Verb {
             isShootChosen: arguments[shoot] != nil,
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
             prepare: mode, uploadNow: arguments.has(uploadNow))
-        let configuration = try Configuration.current()
+        var configuration = try Configuration.current()
+        if let text = arguments[order] { configuration.order = try Configuration.order(text, named: "--order") }
         // Nothing is made for a slip of the pen.
         if try !Home.isInUse(configuration.home) {
             for path in request.paths { _ = try path.resolved() }

@@ -10,12 +10,14 @@ extension Verb {
             Whatever other terminals pick joins the queue. The inboxes are the folders in
             RUSHES_INBOX (separated by colons), or inboxes in the settings: what is put there is
             moved away once it has been quiet for RUSHES_INBOX_QUIET seconds (default 5) and
-            nobody writes to it. A second run looks on, and takes over when the first one ends.
+            nobody writes to it. What a person has asked for (ingest, retry, --upload-now) goes
+            before what inboxes have found. A second run looks on, and takes over when the first one ends.
             It ends on SIGTERM.
             """,
-        options: [.server, .memory]
+        options: [order, .server, .memory]
     ) { arguments async throws(Failure) in
-        let configuration = try Configuration.current()
+        var configuration = try Configuration.current()
+        if let text = arguments[order] { configuration.order = try Configuration.order(text, named: "--order") }
         try configuration.makeHome()
         let inboxes = try inboxes(configuration)
         let media = MediaJobs(try arguments.mediaSettings())

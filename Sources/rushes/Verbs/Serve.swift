@@ -12,7 +12,8 @@ extension Verb {
             that store, and clients send them straight to it. Without --listen it answers on a
             Unix socket in that folder, to this user only; over TCP each request needs a token
             (rushes token create), but for signed URLs, /healthz and /readyz. TLS is for a proxy
-            in front. It ends on SIGTERM.
+            in front. A store that is away at the start is waited for; requests get 503 meanwhile.
+            It ends on SIGTERM.
             """,
         options: [.listen, .data, .memory]
     ) { arguments async throws(Failure) in
@@ -22,10 +23,18 @@ extension Verb {
             throw Failure(.usage, "--listen takes ADDR:PORT or unix:PATH.")
         }
         let media = MediaJobs(try arguments.mediaSettings())
-        let backend = try await Backend.start(
-            BackendSettings(
-                dataFolder: folder, listen: address, store: configuration.store, media: media,
-                thumbnailSizes: configuration.thumbnailSizes, log: { Output.say($0) }))
+        let backend: Backend
+        do throws(Failure) {
+            backend = try await Backend.start(
+                BackendSettings(
+                    dataFolder: folder, listen: address, store: configuration.store, media: media,
+                    thumbnailSizes: configuration.thumbnailSizes, log: { Output.say($0) }))
+        } catch {
+            await media.shutDown()
+            // Told to stop while it waited for its store.
+            guard error.code == .cancelled else { throw error }
+            return .done
+        }
         Output.say("serving \(folder) at \(backend.address)")
         while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
         await backend.stop()
