@@ -37,6 +37,17 @@ public enum BackendCheck {
         return findings
     }
 
+    /// For the check of a box that has its backend in this folder.
+    /// - Returns: whether the backend has bytes of this hash for an item, or has deleted the item on request.
+    public static func holdings(
+        dataFolder: String
+    ) async throws(Failure) -> @Sendable (ItemID, SHA256Digest) throws(Failure) -> Bool {
+        let path = dataFolder + "/" + Backend.ledgerName
+        guard try Files.facts(path) != nil else { return { _, _ throws(Failure) in false } }
+        let ledger = try await SQLiteLedger.open(path)
+        return { item, sha256 throws(Failure) in try ledger.holds(item, sha256) }
+    }
+
     /// Invariants 1, 3 and 5: what a row names is there, with the recorded size and hash.
     private static func checkObjects(_ ledger: any Ledger, _ store: any BlobStore) async throws(Failure)
         -> [Finding]

@@ -19,6 +19,16 @@ extension SQLiteLedger {
         }
     }
 
+    /// What the ledger says of one item, for a box that relies on it.
+    func holds(_ item: ItemID, _ sha256: SHA256Digest) throws(Failure) -> Bool {
+        try database.row(
+            """
+            SELECT 1 FROM items WHERE id = ?1 AND (state = 'deleted' OR EXISTS(
+                SELECT 1 FROM uploads JOIN blobs ON blobs.key = uploads.blob
+                WHERE uploads.item = items.id AND blobs.sha256 = ?2))
+            """, [SQLValue(item), SQLValue(sha256)]) != nil
+    }
+
     func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow] {
         let rows = try database.rows(
             "SELECT key, owner, size, sha256 FROM blobs WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")],
