@@ -63,6 +63,18 @@ extension Enrolment {
         return picks
     }
 
+    /// A sidecar whose photo or video was moved away before it: it goes the same way.
+    func without(_ ignored: [IgnoredFile], sidecarsOf begun: [EnrolReport.Pick]) throws(Failure) -> [IgnoredFile] {
+        guard ignored.contains(where: { $0.reason == .sidecarWithoutItem }) else { return ignored }
+        var expected: Set<RawPath> = []
+        for pick in begun {
+            for file in try catalog.files(of: pick.item) where file.role == .sidecar && !file.isSourceRemoved {
+                if let source = file.source { expected.insert(source) }
+            }
+        }
+        return ignored.filter { $0.reason != .sidecarWithoutItem || !expected.contains($0.path) }
+    }
+
     /// Whether one of the paths is this one or leads to it.
     private static func holds(_ paths: Set<RawPath>, _ path: RawPath) -> Bool {
         var place = path

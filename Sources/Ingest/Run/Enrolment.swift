@@ -128,6 +128,7 @@ struct Enrolment: Sendable {
         let begun = try begun(named, request, besides: Set(report.items))
         report.picks += begun
         picks.again += begun.filter { $0.outcome == .again }.map(\.item)
+        report.ignored = try without(report.ignored, sidecarsOf: begun)
         let new = Set(picks.new.map(\.id))
         let known = report.items.filter { !new.contains($0) }
         if request.uploadNow { picks.urgent = known }
