@@ -6,7 +6,6 @@ struct JPEGFile: PictureFile {
     let header: PictureHeader
     private let bytes: ByteView
     private let frame: JPEGStructure.Frame
-    private let isAdobe: Bool
     private let hasEnd: Bool
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
@@ -16,7 +15,6 @@ struct JPEGFile: PictureFile {
         }
         self.bytes = bytes
         self.frame = frame
-        isAdobe = structure.isAdobe
         hasEnd = structure.hasEnd
         var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
         if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
@@ -73,8 +71,7 @@ struct JPEGFile: PictureFile {
             let (size, extent) = Planes.shape(index, of: target)
             scalers.append(
                 try PlaneScaler(
-                    PlaneScaler.Source(component), to: size, extent: extent, sharing: index == 2 ? scalers[1] : nil,
-                    budget: budget))
+                    PlaneScaler.Source(component), to: size, extent: extent, sharing: scalers.last, budget: budget))
         }
         try run(reader, scalers)
         return DecodedPlanes(
@@ -129,8 +126,8 @@ struct JPEGFile: PictureFile {
             return [DecodedPicture.damaged]
         }
         guard !hasEnd else { return [] }
-        // A progressive picture would not tell that its last passes are missing.
-        if frame.isProgressive { throw .truncated("no end marker") }
+        // A progressive picture would not tell that its last passes are missing, and arithmetic codes go on as zeros.
+        if frame.isProgressive || frame.isArithmetic { throw .truncated("no end marker") }
         return [MediaWarning("end-marker-missing", "The picture is whole, but its end mark is missing.")]
     }
 

@@ -10,6 +10,7 @@ struct JPEGStructure {
         /// Horizontal and vertical sampling of each component.
         var sampling: [(horizontal: Int, vertical: Int)]
         var isProgressive: Bool { marker & 0x03 == 2 }
+        var isArithmetic: Bool { marker & 0x08 != 0 }
         /// Differential, lossless or hierarchical: what TurboJPEG has no decoder for.
         var isDecodable: Bool { [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(marker) && precision == 8 }
 
@@ -27,8 +28,6 @@ struct JPEGStructure {
     private(set) var xmp: ByteView?
     /// Google's, Apple's or ISO's mark of a second picture that brightens the first (ISO 21496-1).
     private(set) var hasGainMap = false
-    private(set) var isAdobe = false
-    private(set) var adobeTransform: UInt8?
     private var profileParts: [Int: ByteView] = [:]
     private var profilePartCount = 0
 
@@ -97,9 +96,6 @@ struct JPEGStructure {
             profilePartCount = Int(count)
             profileParts[Int(index)] = body.suffix(from: 14)
         case 0xE2 where !hasScan && body.starts(with: "urn:iso:std:iso:ts:21496:-1"): hasGainMap = true
-        case 0xEE where body.starts(with: "Adobe"):
-            isAdobe = true
-            adobeTransform = body.byte(at: 11)
         default: return
         }
     }
