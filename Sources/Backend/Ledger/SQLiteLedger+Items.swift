@@ -9,7 +9,7 @@ extension SQLiteLedger {
             try database.describe(item, by: request, owner: owner, now: now)
             var hasGrown = false
             for wanted in request.uploads where try database.attach(wanted, to: item, owner: owner) { hasGrown = true }
-            if hasGrown { try database.refresh(item, hasGrown: true, now: now) }
+            try database.refresh(item, hasGrown: hasGrown, now: now)
             guard let row = try database.itemRow(item) else { throw LedgerFault.vanished }
             return row
         }
