@@ -9,6 +9,12 @@ struct JPEGStructure {
         var size: PixelSize
         /// Horizontal and vertical sampling of each component.
         var sampling: [(horizontal: Int, vertical: Int)]
+        /// Blocks of 8 x 8 of all components, about: one scan may go over all of them.
+        var blockCount: Int {
+            let finest = (sampling.map(\.horizontal).max() ?? 1) * (sampling.map(\.vertical).max() ?? 1)
+            let samples = sampling.reduce(0) { $0 + $1.horizontal * $1.vertical }
+            return size.width * size.height / 64 * samples / max(1, finest)
+        }
         var isProgressive: Bool { marker & 0x03 == 2 }
         var isArithmetic: Bool { marker & 0x08 != 0 }
         /// Differential, lossless or hierarchical: what TurboJPEG has no decoder for.
@@ -21,7 +27,8 @@ struct JPEGStructure {
     }
 
     private(set) var frame: Frame?
-    private(set) var hasScan = false
+    private(set) var scanCount = 0
+    var hasScan: Bool { scanCount > 0 }
     /// The end marker was found: what is missing then is missing inside.
     private(set) var hasEnd = false
     private(set) var exif: ByteView?
@@ -81,7 +88,7 @@ struct JPEGStructure {
             frame = Frame(
                 marker: marker, precision: Int(precision), size: PixelSize(width: Int(width), height: Int(height)),
                 sampling: sampling)
-        case 0xDA: hasScan = true
+        case 0xDA: scanCount += 1
         case 0xE1 where !hasScan:
             if body.starts(with: "Exif\0"), exif == nil {
                 exif = body.suffix(from: 6)
