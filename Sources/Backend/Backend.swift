@@ -14,6 +14,7 @@ public actor Backend {
     private let server: HTTPServer
     private let loop: ProcessingLoop
     private let events: EventStreams
+    nonisolated let tus: TusDoor
     private var beating: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
 
@@ -23,11 +24,12 @@ public actor Backend {
     static let lockName = "lock"
     static let workName = "work"
 
-    private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams) {
+    private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams, tus: TusDoor) {
         self.lock = lock
         self.server = server
         self.loop = loop
         self.events = events
+        self.tus = tus
         address = server.address
     }
 
@@ -84,18 +86,23 @@ public actor Backend {
         processing.keepsLocation = settings.keepsLocation
         processing.thumbnailSizes = settings.thumbnailSizes
         let sealing = Sealing(ledger: ledger, store: store, clock: settings.clock)
+        let disk = DiskQueue(width: API.diskWidth)
+        let tus = TusDoor(
+            ledger: ledger, store: store, sealing: sealing, workFolder: folder + "/" + workName, disk: disk,
+            clock: settings.clock, lifetime: settings.lifetimes.session, wake: { bell.ring() }, log: settings.log)
         let sweeper = Sweeper(
             ledger: ledger, store: store, sealing: sealing, policy: processing.policy, clock: settings.clock,
-            log: eventLog, wake: { bell.ring() })
+            log: eventLog, wake: { bell.ring() },
+            finishReceived: { () throws(Failure) in try await tus.finishAll() })
         try await sweeper.start()
         let events = EventStreams(ledger: ledger, settings: streams, log: settings.log)
         let hint = Hint()
         let api = API(
             ledger: ledger, store: store, door: door, dataFolder: folder,
             signer: try URLSigner.open(folder + "/" + keyName), sealing: sealing,
-            progress: progress, events: events, disk: DiskQueue(width: API.diskWidth), clock: settings.clock,
+            progress: progress, events: events, disk: disk, clock: settings.clock,
             lifetimes: settings.lifetimes,
-            log: settings.log, wake: { bell.ring() }, lookAtStore: { hint.give() }, running: running)
+            log: settings.log, wake: { bell.ring() }, lookAtStore: { hint.give() }, running: running, tus: tus)
         let loop = ProcessingLoop(
             ledger: ledger, store: store, workFolder: folder + "/" + workName, media: media, progress: progress,
             running: running, settings: processing, clock: settings.clock,
@@ -109,7 +116,7 @@ public actor Backend {
         } else {
             server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: entrance)
         }
-        let backend = Backend(lock: lock, server: server, loop: loop, events: events)
+        let backend = Backend(lock: lock, server: server, loop: loop, events: events, tus: tus)
         await loop.start()
         await backend.keepHouse(sweeper, bell, hint, processing, clock: settings.clock, log: settings.log)
         return backend
@@ -132,6 +139,8 @@ public actor Backend {
         beating?.cancel()
         events.stop()
         await server.stop()
+        // What a connection that is cut had brought is being kept.
+        await tus.locks.idle()
         await loop.stop()
         await housekeeping?.value
         await beating?.value

@@ -31,17 +31,33 @@ struct Sealing: Sendable {
         return Held(parts: signed.map(StoredPart.init), object: key)
     }
 
+    /// Makes the store ready for an upload's parts, and keeps its name for them.
+    func begin(_ opened: UploadRow) async throws(Failure) -> UploadRow {
+        var row = opened
+        guard let name = try await store.begin(row.session), name != row.storeName else { return row }
+        row.storeName = try await ledger.bind(row.session, to: name)
+        // Opened twice at once: the first one counts.
+        if row.storeName != name {
+            try await store.end(StoreSession(upload: row.id, generation: row.generation, storeName: name))
+        }
+        guard row.storeName != nil else { throw Failure(.gone, "This upload is no longer open.") }
+        return row
+    }
+
     /// One at a time for each upload; repeatable.
-    /// - Returns: the row, and whether it is complete only now.
-    func complete(_ id: UploadID, _ request: CompleteUploadRequest, owner: Owner) async throws(Failure) -> UploadRow {
-        try await completions.run(id) { () throws(Failure) in try await seal(id, request, owner) }
+    /// - Parameter attachment: by which the upload's item gets it at once; nil: its client attaches it.
+    func complete(
+        _ id: UploadID, _ request: CompleteUploadRequest, owner: Owner, attaching attachment: AttachRequest? = nil
+    ) async throws(Failure) -> UploadRow {
+        try await completions.run(id) { () throws(Failure) in try await seal(id, request, owner, attachment) }
     }
 
     /// The object first, then its row, then the parts go: cut short anywhere, the client repeats the request and it goes on.
-    private func seal(_ id: UploadID, _ request: CompleteUploadRequest, _ owner: Owner) async throws(Failure)
-        -> UploadRow
-    {
+    private func seal(
+        _ id: UploadID, _ request: CompleteUploadRequest, _ owner: Owner, _ attachment: AttachRequest?
+    ) async throws(Failure) -> UploadRow {
         guard let row = try await ledger.upload(id, owner: owner) else { throw LedgerFault.unknown }
+        guard row.isTus == (attachment != nil) else { throw LedgerFault.tus }
         guard row.generation == request.generation else { throw LedgerFault.stale }
         if row.state == .complete {
             guard row.sha256 == request.sha256, row.size == request.sizeBytes else {
@@ -60,7 +76,8 @@ struct Sealing: Sendable {
         let sealed: UploadRow
         do throws(Failure) {
             sealed = try await ledger.seal(
-                row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256, now: clock())
+                row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256,
+                attaching: attachment, now: clock())
         } catch {
             // Aborted meanwhile: no row will ever name these bytes.
             if error.code == .gone { try await store.remove(key) }

@@ -9,6 +9,8 @@ struct Sweeper: Sendable {
     let clock: @Sendable () -> Timestamp
     var log = EventLogBounds()
     var wake: @Sendable () -> Void = {}
+    /// Uploads that have come in whole and are not finished become items.
+    var finishReceived: @Sendable () async throws(Failure) -> Void = {}
 
     /// Objects removed in one go; the rest waits for the next sweep.
     private static let removedMax = 1000
@@ -20,6 +22,7 @@ struct Sweeper: Sendable {
         try await removeDoomed()
         try await lookAtSessions()
         try await removeLostObjects()
+        try await finishReceived()
     }
 
     func sweep() async throws(Failure) {
@@ -27,6 +30,7 @@ struct Sweeper: Sendable {
         try await ledger.trimEvents(log, now: clock())
         try await removeDoomed()
         try await lookAtSessions()
+        try await finishReceived()
     }
 
     /// The rows went first, so a removal that is cut short is made good by the next sweep.
@@ -47,6 +51,9 @@ struct Sweeper: Sendable {
 
     /// An object comes before its row, so only while no request and no job is under way does one without a row count as lost.
     private func removeLostObjects() async throws(Failure) {
-        for key in try await store.keys() where try await ledger.blob(key) == nil { try await store.remove(key) }
+        for key in try await store.keys() where try await ledger.blob(key) == nil {
+            if let tail = key.asTail, try await ledger.signedParts(tail.session).contains(tail.part) { continue }
+            try await store.remove(key)
+        }
     }
 }

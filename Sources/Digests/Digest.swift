@@ -4,7 +4,7 @@ public import Vocabulary
 /// A running hash over bytes as they pass by. OpenSSL, since it uses the processor's SHA instructions (measured: 0.60 s a GiB against
 /// 3.1 s of coreutils).
 public final class Digest {
-    public enum Algorithm: Sendable { case sha256, sha512, md5 }
+    public enum Algorithm: Sendable { case sha256, sha512, sha1, md5 }
 
     private let context: OpaquePointer
 
@@ -20,6 +20,7 @@ public final class Digest {
         switch algorithm {
         case .sha256: EVP_sha256()
         case .sha512: EVP_sha512()
+        case .sha1: EVP_sha1()
         case .md5: EVP_md5()
         }
     }

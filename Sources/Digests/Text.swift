@@ -5,6 +5,12 @@ extension Data: ContiguousBytesLike {
 }
 
 extension [UInt8] {
+    /// Nil when the text is not base64 with padding (RFC 4648 section 4).
+    public init?(base64 text: String) {
+        guard let decoded = Data(base64Encoded: text) else { return nil }
+        self = Array(decoded)
+    }
+
     /// Lower-case hexadecimal.
     public var hexadecimal: String {
         let digits = Array<UInt8>("0123456789abcdef".utf8)

@@ -23,11 +23,12 @@ package struct Encoder: ~Copyable {
         /// The longest stretch without a key frame, in frames.
         package var keyframeIntervalMax: Int
         package var threads: Int
+        /// x264's `subme`, 0 to 11; nil leaves it to the preset.
+        package var motionRefinement: Int?
 
         package init(
             width: Int, height: Int, timeBase: Rational, rate: Rational, preset: String, crf: Double,
-            keyframeIntervalMax: Int,
-            threads: Int
+            keyframeIntervalMax: Int, threads: Int, motionRefinement: Int? = nil
         ) {
             self.width = width
             self.height = height
@@ -37,6 +38,7 @@ package struct Encoder: ~Copyable {
             self.crf = crf
             self.keyframeIntervalMax = keyframeIntervalMax
             self.threads = threads
+            self.motionRefinement = motionRefinement
         }
     }
 
@@ -57,12 +59,13 @@ package struct Encoder: ~Copyable {
         context.pointee.gop_size = Int32(settings.keyframeIntervalMax)
         context.pointee.thread_count = Int32(settings.threads)
         context.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
+        // With a look-ahead in a thread of its own x264 (core 164) does not always come to the same bytes: 14 of 250 runs on a loaded machine
+        // differed, none of 120 without.
+        let parameters = ["sync-lookahead=0"] + (settings.motionRefinement.map { ["subme=\($0)"] } ?? [])
         let options = [
             ("preset", settings.preset), ("profile", "high"), ("crf", String(settings.crf)), ("forced-idr", "1"),
             ("sc_threshold", "0"),
-            // With a look-ahead in a thread of its own x264 (core 164) does not always come to the same bytes: 14 of 250 runs on a loaded machine
-            // differed, none of 120 without.
-            ("x264-params", "sync-lookahead=0"),
+            ("x264-params", parameters.joined(separator: ":")),
             // The fastest presets leave out what makes a stream High, and High is promised.
             ("8x8dct", "1"), ("coder", "cabac"),
         ]

@@ -93,8 +93,9 @@ public final class FileLock: Sendable {
     private let file: OpenFile
     private init(file: OpenFile) { self.file = file }
 
+    /// - Parameter words: for whoever finds it held: one line.
     /// - Returns: nil when another process holds it. The holder's process number stands in the file.
-    public static func acquire(_ path: String) throws(Failure) -> FileLock? {
+    public static func acquire(_ path: String, saying words: String = "") throws(Failure) -> FileLock? {
         let file = OpenFile(
             owning: try checked("create", path, open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)), path: path)
         guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -102,13 +103,34 @@ public final class FileLock: Sendable {
             throw FileFault.failure(errno, "flock", path)
         }
         ftruncate(file.descriptor, 0)
-        try Files.bytesOf(Array("\(getpid())\n".utf8)) { bytes throws(Failure) in try file.write(bytes, at: 0) }
+        try Files.bytesOf(Array("\(getpid())\n\(words)\n".utf8)) { bytes throws(Failure) in try file.write(bytes, at: 0)
+        }
         return FileLock(file: file)
     }
 
-    /// Who holds it, as far as the file says.
-    public static func holder(_ path: String) -> Int? {
-        guard let file = try? OpenFile.reading(path), let bytes = try? file.read(count: 32, at: 0) else { return nil }
-        return Int(String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+    public static func isHeld(_ path: String) throws(Failure) -> Bool {
+        let file = try OpenFile.reading(path)
+        if flock(file.descriptor, LOCK_SH | LOCK_NB) == 0 { return false }
+        guard errno == EWOULDBLOCK else { throw FileFault.failure(errno, "flock", path) }
+        return true
     }
+
+    /// Who holds it, as far as the file says.
+    public static func holder(_ path: String) -> Int? { lines(path).first.flatMap { Int($0) } }
+
+    /// What the holder says of itself; nil where it says nothing, or not yet.
+    public static func words(_ path: String) -> String? {
+        let lines = lines(path)
+        return lines.count > 2 && !lines[1].isEmpty ? lines[1] : nil
+    }
+
+    private static func lines(_ path: String) -> [String] {
+        guard let file = try? OpenFile.reading(path), let bytes = try? file.read(count: bytesMax, at: 0) else {
+            return []
+        }
+        return bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+    private static let bytesMax = 4096
 }

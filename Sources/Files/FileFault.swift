@@ -3,13 +3,20 @@ import Glibc
 
 /// Failed system calls on files as sentences.
 enum FileFault {
+    /// Calls that only look. Any of them can be refused for one file alone; that something cannot be written concerns all.
+    private static let reading: Set<String> = [
+        "open for reading", "opendir", "readdir", "stat", "fstat", "statvfs", "realpath", "pread",
+    ]
+
     /// - Parameters:
     ///   - code: errno.
     ///   - call: the system call, for operators.
     ///   - path: named by its last component to people, whole to operators.
-    static func failure(_ code: Int32, _ call: String, _ path: String) -> Failure {
+    ///   - offset: the byte at which a read failed.
+    static func failure(_ code: Int32, _ call: String, _ path: String, offset: Int? = nil) -> Failure {
         let name = "“\(path.split(separator: "/").last.map(String.init) ?? path)”"
-        let detail = "\(call) \(path): \(String(cString: strerror(code)))"
+        let place = offset.map { " at byte \($0)" } ?? ""
+        let detail = "\(call) \(path): \(String(cString: strerror(code)))\(place)"
         switch code {
         case ENOSPC, EDQUOT:
             return Failure(
@@ -19,7 +26,7 @@ enum FileFault {
                 .diskFull, "\(name) would be larger than this file system or limit allows: use another folder.",
                 detail: detail)
         case EROFS, EACCES, EPERM:
-            return call.hasPrefix("open for reading") || call == "opendir"
+            return reading.contains(call)
                 ? Failure(
                     .sourceUnreadable, "\(name) may not be read by this user: change its permissions.", detail: detail)
                 : Failure(
@@ -28,7 +35,10 @@ enum FileFault {
         case ENOENT, ENOTDIR:
             return Failure(.sourceMissing, "\(name) does not exist.", detail: detail)
         case EIO:
-            return Failure(.sourceUnreadable, "\(name) could not be read from its disk or card.", detail: detail)
+            return Failure(
+                .sourceUnreadable,
+                "\(name) could not be read\(place) from its disk or card: clean the contacts or try another reader, and pick it again.",
+                detail: detail)
         case EMFILE, ENFILE:
             return Failure(
                 .busy, "Too many files are open: raise the limit (ulimit -n) or start again later.", detail: detail)

@@ -38,9 +38,7 @@ public final class OpenFile: Sendable {
             let got = pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, offset + done)
             if got < 0, errno == EINTR { continue }
             guard got >= 0 else {
-                var failure = FileFault.failure(errno, "pread", path)
-                failure.detail = (failure.detail ?? "") + " at byte \(offset + done)"
-                throw failure
+                throw FileFault.failure(errno, "pread", path, offset: offset + done)
             }
             if got == 0 { break }
             done += got
@@ -84,6 +82,7 @@ public struct FileFacts: Sendable, Hashable {
     public let modified: Int64
     public let device: UInt64
     public let inode: UInt64
+    public var identity: FileIdentity { FileIdentity(device: device, inode: inode) }
 
     init(_ status: stat) {
         kind =
@@ -97,4 +96,9 @@ public struct FileFacts: Sendable, Hashable {
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
     }
+}
+
+/// A file or folder itself, whatever path, link or mount leads to it.
+public struct FileIdentity: Sendable, Hashable {
+    let device, inode: UInt64
 }

@@ -53,7 +53,9 @@ public struct RawPath: Sendable, Hashable, ExpressibleByStringLiteral, CustomStr
         guard let resolved = withCString({ realpath($0, nil) }) else {
             // Somebody has named this path: said back whole, it shows the slip.
             if errno == ENOENT || errno == ENOTDIR {
-                throw Failure(.sourceMissing, "“\(self)” does not exist.", detail: "realpath \(self)")
+                throw Failure(
+                    .sourceMissing, "“\(self)” does not exist: look for a slip in the name, or mount its card.",
+                    detail: "realpath \(self)")
             }
             throw FileFault.failure(errno, "realpath", description)
         }
@@ -72,6 +74,17 @@ extension Files {
             throw FileFault.failure(errno, "stat", path.description)
         }
         return FileFacts(status)
+    }
+
+    /// Whether the path leads to this folder or into it. What is not there yet lies where its name would.
+    /// - Parameter path: resolved.
+    public static func lies(_ path: RawPath, in folder: FileIdentity) throws(Failure) -> Bool {
+        var place = path
+        while try facts(place)?.identity != folder {
+            if place.folder == place || place.folder == "." { return false }
+            place = place.folder
+        }
+        return true
     }
 
     /// Names in a folder, sorted by their bytes, without `.` and `..`.

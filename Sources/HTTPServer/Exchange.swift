@@ -11,11 +11,14 @@ final class Exchange: @unchecked Sendable {
     private var collected: [UInt8] = []
     private var failure: Failure?
     private var failureStatus: Int?
+    private var failureHeaders: [(name: String, value: String)] = []
+    private var droppedBytes = 0
     private var isDispatched = false
     private var hasEnded = false
     private let answer = Mutex<HTTPResponse?>(nil)
 
     /// A refused body up to so many bytes is read and dropped: a client that is still sending when the connection closes would lose the answer.
+    /// What is longer ends with the connection.
     private static let drainedBytesMax = 64 << 20
 
     init(connection: OpaquePointer, core: ServerCore, request: HTTPRequest) {
@@ -26,10 +29,17 @@ final class Exchange: @unchecked Sendable {
         if case .collect(let bytesMax) = plan, let length = request.contentLength, length > bytesMax {
             plan = .refuse(Self.tooLarge(bytesMax))
         }
-        if case .refuse(let failure, let status) = plan {
+        if case .refuse(let failure, let status, let headers) = plan {
             self.failure = failure
             failureStatus = status
+            failureHeaders = headers
         }
+    }
+
+    private func refuse(_ failure: Failure) -> MHD_Result {
+        var response = HTTPResponse.problem(failure, status: failureStatus)
+        response.headers += failureHeaders
+        return send(response, to: connection, for: request, core)
     }
 
     /// The head is in.
@@ -37,13 +47,16 @@ final class Exchange: @unchecked Sendable {
         guard let failure else { return .YES }
         let isWaiting = request.headers["expect"] != nil
         let isLong = (request.contentLength ?? 0) > Self.drainedBytesMax
-        return isWaiting || isLong
-            ? send(.problem(failure, status: failureStatus), to: connection, for: request, core) : .YES
+        return isWaiting || isLong ? refuse(failure) : .YES
     }
 
     /// A piece of the body.
-    func receive(_ bytes: UnsafeRawBufferPointer) {
-        guard failure == nil else { return }
+    /// - Returns: bytes taken; where that is not all of them, the connection is suspended. Nil ends the connection.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Int? {
+        guard failure == nil else {
+            droppedBytes += bytes.count
+            return droppedBytes > Self.drainedBytesMax ? nil : bytes.count
+        }
         switch plan {
         case .refuse: break
         case .collect(let bytesMax):
@@ -54,9 +67,27 @@ final class Exchange: @unchecked Sendable {
                 collected.append(contentsOf: bytes)
             }
         case .stream(let sink):
-            do throws(Failure) { try sink.receive(bytes) } catch { failure = error }
+            do throws(Failure) {
+                let taken = sink.isReady ? try sink.receive(bytes) : 0
+                if taken < bytes.count { try pause(for: sink) }
+                return taken
+            } catch { failure = error }
+        }
+        return bytes.count
+    }
+
+    /// The client waits until the sink is ready.
+    private func pause(for sink: any BodySink) throws(Failure) {
+        guard core.pause() else { throw Self.stopping }
+        // Before the sink is asked, since it may resume at once.
+        MHD_suspend_connection(connection)
+        let (core, connection) = (core, SuspendedConnection(connection))
+        sink.whenReady {
+            core.resumed()
+            connection.resume()
         }
     }
+    private static let stopping = Failure(.busy, "The server is stopping: try again.")
 
     /// The body is in, or the handler has come back.
     func proceed() -> MHD_Result {
@@ -66,15 +97,17 @@ final class Exchange: @unchecked Sendable {
             return send(response, to: connection, for: request, core)
         }
         if isDispatched { return .YES }
-        if let failure { return send(.problem(failure, status: failureStatus), to: connection, for: request, core) }
+        let body: ReceivedBody
+        switch (plan, failure) {
+        case (.stream(let sink), let failure?): body = .failed(failure, sink)
+        case (_, let failure?): return refuse(failure)
+        case (.stream(let sink), nil): body = .sink(sink)
+        case (_, nil): body = .bytes(collected)
+        }
         guard core.begin() else {
-            return send(
-                .problem(Failure(.busy, "The server is stopping: try again."), retryAfter: 1), to: connection,
-                for: request, core)
+            return send(.problem(Self.stopping, retryAfter: 1), to: connection, for: request, core)
         }
         isDispatched = true
-        let body: ReceivedBody =
-            if case .stream(let sink) = plan { .sink(sink) } else { .bytes(collected) }
         // Before the task starts, since that may resume it at once.
         MHD_suspend_connection(connection)
         Task {
@@ -88,7 +121,11 @@ final class Exchange: @unchecked Sendable {
 
     /// The answer has gone out, or the connection is lost.
     func end() {
-        guard isDispatched, !hasEnded else { return }
+        guard !hasEnded else { return }
+        guard isDispatched else {
+            if case .stream(let sink) = plan { sink.breakOff() }
+            return
+        }
         hasEnded = true
         core.ended()
     }
@@ -96,6 +133,14 @@ final class Exchange: @unchecked Sendable {
     private static func tooLarge(_ bytesMax: Int) -> Failure {
         Failure(.bodyTooLarge, "The request is larger than \(bytesMax) bytes.")
     }
+}
+
+/// A connection that is to be resumed, from whatever thread.
+private struct SuspendedConnection: @unchecked Sendable {
+    // Unchecked: the library lets any thread resume, and a suspended connection cannot be gone.
+    private let connection: OpaquePointer
+    init(_ connection: OpaquePointer) { self.connection = connection }
+    func resume() { MHD_resume_connection(connection) }
 }
 
 let accessHandler: MHD_AccessHandlerCallback = { context, connection, url, method, _, data, size, slot in
@@ -110,8 +155,8 @@ let accessHandler: MHD_AccessHandlerCallback = { context, connection, url, metho
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
     guard size.pointee > 0 else { return exchange.proceed() }
-    exchange.receive(UnsafeRawBufferPointer(start: data, count: size.pointee))
-    size.pointee = 0
+    guard let taken = exchange.receive(UnsafeRawBufferPointer(start: data, count: size.pointee)) else { return .NO }
+    size.pointee -= taken
     return .YES
 }
 

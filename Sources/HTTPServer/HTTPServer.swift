@@ -133,6 +133,14 @@ final class ServerCore: Sendable {
             return true
         }
     }
+    /// Of a request whose body is still coming. False when the server is stopping.
+    func pause() -> Bool {
+        counts.withLock {
+            if $0.isStopping { return false }
+            $0.suspended += 1
+            return true
+        }
+    }
     func resumed() { counts.withLock { $0.suspended -= 1 } }
     func ended() { counts.withLock { $0.active -= 1 } }
 }

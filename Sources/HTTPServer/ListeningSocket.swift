@@ -75,7 +75,7 @@ final class ListeningSocket {
         guard path.utf8.count <= ListenAddress.unixPathBytesMax, !path.isEmpty, !path.utf8.contains(0) else {
             throw Failure(
                 .socketPathTooLong,
-                "The path of the socket is longer than \(ListenAddress.unixPathBytesMax) bytes: choose a shorter folder with RUSHES_HOME.",
+                "The path of the socket has \(path.utf8.count) bytes, 1 to \(ListenAddress.unixPathBytesMax) are possible: name a shorter one with --listen, or a shorter folder with RUSHES_HOME or --data.",
                 detail: path)
         }
         try clearStale(path)

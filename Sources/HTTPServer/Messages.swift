@@ -37,20 +37,38 @@ public enum BodyPlan: Sendable {
     /// Piece by piece to a sink.
     case stream(any BodySink)
     /// The request is refused; a short body is read and dropped, so that the client gets to see the answer.
-    /// - Parameter status: where it is not the one that the failure's code stands for.
-    case refuse(Failure, status: Int? = nil)
+    /// - Parameters:
+    ///   - status: where it is not the one that the failure's code stands for.
+    ///   - headers: that the answer has besides its own.
+    case refuse(Failure, status: Int? = nil, headers: [(name: String, value: String)] = [])
 }
 
-/// Takes a body piece by piece, on the server's thread: no waiting on anything but the page cache here.
+/// Takes a body piece by piece, on the server's thread: no waiting on anything but the page cache here. A sink that is not ready keeps its client
+/// waiting, and nobody else.
 public protocol BodySink: AnyObject, Sendable {
-    /// After a throw the rest of the body is dropped and the failure is the answer.
-    func receive(_ bytes: UnsafeRawBufferPointer) throws(Failure)
+    /// After a throw the rest of the body is dropped.
+    /// - Returns: bytes taken; the rest comes again when the sink is ready.
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int
+    /// Asked before each piece.
+    var isReady: Bool { get }
+    /// Calls back once, when the sink is ready: at once where it is already.
+    func whenReady(_ resume: @escaping @Sendable () -> Void)
+    /// The connection is lost, or the server stops: the body ends here, and nobody waits for an answer.
+    func breakOff()
+}
+
+extension BodySink {
+    public var isReady: Bool { true }
+    public func whenReady(_ resume: @escaping @Sendable () -> Void) { resume() }
+    public func breakOff() {}
 }
 
 /// A body that has arrived.
 public enum ReceivedBody: Sendable {
     case bytes([UInt8])
     case sink(any BodySink)
+    /// The sink has thrown this.
+    case failed(Failure, any BodySink)
 }
 
 public struct HTTPResponse: Sendable {

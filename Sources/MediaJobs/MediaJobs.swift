@@ -1,5 +1,5 @@
 import Dispatch
-import Files
+public import Files
 import Synchronization
 public import Vocabulary
 
@@ -60,7 +60,7 @@ public final class MediaJobs: Sendable {
     /// - Parameters:
     ///   - name: the name by which people know the file, for messages.
     ///   - owner: whose file it is; processes are never shared between owners.
-    public func probe(_ path: String, name: String, owner: MediaOwner = .box) async throws(Failure) -> ProbeReport {
+    public func probe(_ path: RawPath, name: String, owner: MediaOwner = .box) async throws(Failure) -> ProbeReport {
         let (result, _) = try await run(.probe, on: path, name: name, owner: owner, to: [:]) { _ in }
         guard case .probe(let report) = result else {
             preconditionFailure("the conversation checks the kind of result")
@@ -68,12 +68,16 @@ public final class MediaJobs: Sendable {
         return report
     }
 
+    public func probe(_ path: String, name: String, owner: MediaOwner = .box) async throws(Failure) -> ProbeReport {
+        try await probe(RawPath(path), name: name, owner: owner)
+    }
+
     /// - Parameters:
     ///   - paths: where each output goes. An older file there is replaced when the whole job has succeeded; a rejection or a failure
     ///     makes none of them.
     ///   - progress: called on a thread of the job's own.
     public func transcode(
-        _ path: String, name: String, owner: MediaOwner = .box, settings: TranscodeSettings,
+        _ path: RawPath, name: String, owner: MediaOwner = .box, settings: TranscodeSettings,
         to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
@@ -88,7 +92,7 @@ public final class MediaJobs: Sendable {
     }
 
     public func thumb(
-        _ path: String, name: String, owner: MediaOwner = .box, settings: ThumbSettings, to paths: [OutputName: String]
+        _ path: RawPath, name: String, owner: MediaOwner = .box, settings: ThumbSettings, to paths: [OutputName: String]
     ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
         let (result, files) = try await run(.thumb(settings), on: path, name: name, owner: owner, to: paths) { _ in }
         guard case .thumb(let report) = result else {
@@ -104,7 +108,7 @@ public final class MediaJobs: Sendable {
     ) async throws(Failure) -> (TranscodeReport, [SealedFile]) {
         let paths = Self.paths(of: settings.outputs, in: folder, extension: \.videoFileExtension)
         return try await transcode(
-            path, name: name, owner: owner, settings: settings, to: paths, progress: progress)
+            RawPath(path), name: name, owner: owner, settings: settings, to: paths, progress: progress)
     }
 
     /// With the outputs in a folder, named for their size: `512.jpg`.
@@ -112,7 +116,7 @@ public final class MediaJobs: Sendable {
         _ path: String, name: String, owner: MediaOwner = .box, settings: ThumbSettings, into folder: String
     ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
         let paths = Self.paths(of: settings.sizes.map(ThumbSettings.name(of:)), in: folder) { _ in "jpg" }
-        return try await thumb(path, name: name, owner: owner, settings: settings, to: paths)
+        return try await thumb(RawPath(path), name: name, owner: owner, settings: settings, to: paths)
     }
 
     private static func paths(
@@ -137,7 +141,7 @@ public final class MediaJobs: Sendable {
 
     /// First with a share of the memory; what needs more waits until it can have all of it.
     private func run(
-        _ work: MediaJob.Work, on path: String, name: String, owner: MediaOwner, to paths: [OutputName: String],
+        _ work: MediaJob.Work, on path: RawPath, name: String, owner: MediaOwner, to paths: [OutputName: String],
         progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> (MediaResult, [SealedFile]) {
         func attempt(_ bytes: Int, shares count: Int, mayAskForMore: Bool) async throws(Failure) -> Attempt {
@@ -167,7 +171,7 @@ public final class MediaJobs: Sendable {
     }
 
     private func run(
-        _ work: MediaJob.Work, within limits: MediaLimits, isAlone: Bool, on path: String, name: String,
+        _ work: MediaJob.Work, within limits: MediaLimits, isAlone: Bool, on path: RawPath, name: String,
         owner: MediaOwner, to paths: [OutputName: String], progress: @escaping @Sendable (MediaProgress) -> Void
     ) async throws(Failure) -> Attempt {
         try await places.enter()
@@ -192,7 +196,7 @@ public final class MediaJobs: Sendable {
 
     /// Whoever kills a process from outside does not mean the file: the job begins again, so often that nobody kills faster, and not for ever.
     private func carryOut(
-        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
+        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: RawPath, paths: [OutputName: String],
         cancellation: Cancellation, progress: (MediaProgress) -> Void
     ) -> Attempt {
         var restarts = 0
@@ -208,7 +212,7 @@ public final class MediaJobs: Sendable {
     }
 
     private func tryOnce(
-        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: String, paths: [OutputName: String],
+        _ job: MediaJob, isAlone: Bool, owner: MediaOwner, path: RawPath, paths: [OutputName: String],
         cancellation: Cancellation, progress: (MediaProgress) -> Void
     ) -> Attempt {
         let outputs = JobOutputs(paths: paths)
@@ -236,14 +240,15 @@ public final class MediaJobs: Sendable {
         }
     }
 
-    private func openInput(_ path: String) throws(Failure) -> OpenFile {
+    private func openInput(_ path: RawPath) throws(Failure) -> OpenFile {
         // Looked at before it is opened: opening a pipe would wait for its writer.
         guard let facts = try Files.facts(path) else {
-            throw Failure(.sourceMissing, "“\(path)” does not exist.", detail: path)
+            throw Failure(.sourceMissing, "“\(path)” does not exist.", detail: path.description)
         }
         guard facts.kind == .regular else {
             throw Failure(
-                .sourceUnreadable, "“\(path)” is not a file: give the files inside, or another one.", detail: path)
+                .sourceUnreadable, "“\(path)” is not a file: give the files inside, or another one.",
+                detail: path.description)
         }
         return try OpenFile.reading(path)
     }

@@ -1,4 +1,5 @@
 internal import CSQLite
+import Glibc
 public import Vocabulary
 
 /// One connection to one SQLite database, for one thread at a time.
@@ -17,8 +18,9 @@ public final class Connection {
         let result = sqlite3_open_v2(path, &opened, flags, nil)
         guard result == SQLITE_OK, let opened else {
             let detail = opened.map { String(cString: sqlite3_errmsg($0)) }
+            let systemError = opened.map { sqlite3_system_errno($0) } ?? 0
             sqlite3_close_v2(opened)
-            throw SQLiteFault.failure(result, "open", path, detail)
+            throw SQLiteFault.failure(result, "open", path, detail, systemError: systemError)
         }
         self.path = path
         database = opened
@@ -89,7 +91,8 @@ public final class Connection {
     }
 
     private func fault(_ code: Int32, _ sql: String) -> Failure {
-        SQLiteFault.failure(code, sql, path, String(cString: sqlite3_errmsg(database)))
+        SQLiteFault.failure(
+            code, sql, path, String(cString: sqlite3_errmsg(database)), systemError: sqlite3_system_errno(database))
     }
 }
 
@@ -101,16 +104,25 @@ private final class StatementBox {
 }
 
 enum SQLiteFault {
-    static func failure(_ code: Int32, _ sql: String, _ path: String, _ message: String?) -> Failure {
+    /// SQLITE_IOERR_SHMSIZE of sqlite3.h, whose definition Swift does not read: there is no room for the index of the log, and SQLite does not
+    /// keep the errno of that.
+    private static let noRoomForLogIndex = SQLITE_IOERR | 19 << 8
+
+    /// - Parameter systemError: the errno that SQLite has kept; it counts only where files could not be read, written or opened.
+    static func failure(
+        _ code: Int32, _ sql: String, _ path: String, _ message: String?, systemError: Int32 = 0
+    ) -> Failure {
         let detail = "\(path): \(message ?? "") (\(code)) in \(sql.prefix(200))"
-        switch code & 0xFF {
+        let isFileFault = code & 0xFF == SQLITE_IOERR || code & 0xFF == SQLITE_CANTOPEN
+        let isFull = code == noRoomForLogIndex || isFileFault && [ENOSPC, EDQUOT].contains(systemError)
+        switch isFull ? SQLITE_FULL : code & 0xFF {
         case SQLITE_FULL:
             return Failure(
                 .diskFull, "The disk is full: free some space and start again; nothing was lost.", detail: detail)
         case SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM:
             return Failure(
                 .readOnly,
-                "The folder of Rushes cannot be written: choose another with RUSHES_HOME or change its permissions.",
+                "“\(path)” cannot be written: choose another folder with RUSHES_HOME, or change its permissions.",
                 detail: detail)
         case SQLITE_BUSY, SQLITE_LOCKED:
             return Failure(.busy, "Another process is writing for a long time: try again.", detail: detail)
@@ -118,11 +130,11 @@ enum SQLiteFault {
             return Failure(.conflict, "This contradicts what is already written.", detail: detail)
         case SQLITE_CORRUPT, SQLITE_NOTADB:
             return Failure(
-                .databaseError, "The database file is damaged: restore it, or set it aside and start again.",
+                .databaseError, "The database “\(path)” is damaged: restore it, or set it aside and start again.",
                 remedy: .askUser,
                 detail: detail)
         default:
-            return Failure(.databaseError, "The database reported an error.", detail: detail)
+            return Failure(.databaseError, "The database “\(path)” reported an error.", detail: detail)
         }
     }
 }

@@ -123,6 +123,10 @@ extension FailureCode {
     public static let bodyTooLarge = FailureCode(rawValue: "body-too-large")
     public static let quotaExceeded = FailureCode(rawValue: "quota-exceeded")
     public static let busy = FailureCode(rawValue: "busy")
+    public static let locked = FailureCode(rawValue: "locked")
+    public static let unknownVersion = FailureCode(rawValue: "unknown-version")
+    public static let unknownContentType = FailureCode(rawValue: "unknown-content-type")
+    public static let checksumMismatch = FailureCode(rawValue: "checksum-mismatch")
     public static let clockSkewed = FailureCode(rawValue: "clock-skewed")
     public static let redirected = FailureCode(rawValue: "redirected")
     public static let foreignAnswer = FailureCode(rawValue: "foreign-answer")
@@ -202,6 +206,16 @@ extension FailureCode {
         Row(code: .bodyTooLarge, remedy: .giveUp, status: 413, meaning: "the request body is over its bound"),
         Row(code: .quotaExceeded, remedy: .askUser, status: 507, meaning: "the owner's quota is used up"),
         Row(code: .busy, remedy: .retryLater, status: 503, meaning: "too much at once; see Retry-After"),
+        Row(code: .locked, remedy: .retryLater, status: 423, meaning: "another request is sending to this upload"),
+        Row(
+            code: .unknownVersion, remedy: .giveUp, status: 412, meaning: "this version of tus is not spoken here"),
+        Row(
+            code: .unknownContentType, remedy: .giveUp, status: 415,
+            meaning: "a body of this content type is not taken here"),
+        // The status is tus's own.
+        Row(
+            code: .checksumMismatch, remedy: .retryLater, status: 460,
+            meaning: "what arrived does not have the checksum that came with it"),
         Row(
             code: .clockSkewed, remedy: .askUser, status: 503,
             meaning: "the clocks of two machines are so far apart that signatures do not hold"),

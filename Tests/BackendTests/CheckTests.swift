@@ -30,6 +30,19 @@ import Vocabulary
                 let part = try #require(try Files.names(in: folder).first)
                 try Files.write(Array("damaged!".utf8), to: folder + "/" + part)
             }),
+        Damage(
+            code: "received-missing",
+            files: { store in
+                let tail = try #require(
+                    try FileManager.default.subpathsOfDirectory(atPath: store.blobs).first { $0.contains("/t-") })
+                try Files.write(Array("DAMAGE".utf8), to: store.blobs + "/" + tail)
+            }),
+        Damage(
+            code: "received-unattached",
+            sql: [
+                "INSERT INTO tus(upload, metadata, hash) VALUES('up-1', '', '')",
+                "UPDATE uploads SET attached = 0 WHERE id = 'up-1'",
+            ]),
         Damage(code: "session-unknown", files: { try Files.makeFolder($0.incoming + "/nobody.1") }),
         Damage(code: "stranger", files: { try Files.write([1], to: $0.incoming + "/letter to mum.txt") }),
         Damage(code: "work-unknown", files: { try Files.makeFolder($0.work + "/nothing.1") }),
@@ -59,6 +72,8 @@ import Vocabulary
         let open = try TestFile("up-2", item: "item-2", Array("on its way".utf8))
         _ = try await test.client.open(open)
         try await test.client.sendParts(open)
+        let tus = TusClient(client: test.client)
+        #expect(try await tus.patch(try await tus.created(100), at: 0, Array("tail ".utf8) + [7]).status == 204)
         await test.backend.stop()
         #expect(try await BackendCheck.run(dataFolder: test.data).isEmpty)
 
@@ -91,10 +106,15 @@ import Vocabulary
         // What processes that were killed leave behind.
         try Files.makeFolder(store.incoming + "/up-1.1")
         try Files.makeFolder(store.work + "/item-1.7")
+        try Files.makeFolder(store.work + "/up-2.tus")
         try Files.write([1], to: store.incoming + "/up-2.1/" + Files.temporaryPrefix + "x")
         let orphan = store.blobPath(try Self.key("d-item-1.9.512"))
         try Files.makeFolder(Files.folder(of: orphan))
         try Files.write([1], to: orphan)
+        let tail = store.blobPath(
+            .tail(SignedPart(number: 1, bytes: [1]), of: StoreSession(upload: open.upload, generation: 1)))
+        try Files.makeFolder(Files.folder(of: tail))
+        try Files.write([1], to: tail)
 
         let next = try await TestBackend(scratch: test.scratch)
         await next.backend.stop()

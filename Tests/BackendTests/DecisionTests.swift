@@ -81,7 +81,7 @@ import Vocabulary
             id: try #require(UploadID(rawValue: id)), owner: .local, item: try #require(ItemID(rawValue: "item")),
             role: role, name: name,
             filename: name, size: 10, partSize: 5 << 20, generation: 1, state: .complete, isAlreadyStored: false,
-            isAttached: true,
+            isAttached: true, isTus: false,
             expiresAt: Timestamp(milliseconds: 0))
     }
 

@@ -24,6 +24,8 @@ enum LedgerConformance {
         ("events are numbered without gaps, owner by owner", events),
         ("sessions run out, attached uploads do not", expiry),
         ("the same bytes under two keys become one object", folding),
+        ("what was received is recorded with its hash, and an earlier tail goes", receiving),
+        ("a foreign client's file is attached in the transaction that seals it", attaching),
     ]
 
     // MARK: Pieces
@@ -325,7 +327,77 @@ enum LedgerConformance {
     }
 }
 
+extension LedgerConformance {
+    private static func tus(_ id: String, in ledger: any Ledger, size: Int?, openMax: Int = 2) async throws -> UploadRow
+    {
+        var request = try upload(id, item: id).open
+        (request.sizeBytes, request.sha256, request.partSize) = (size, nil, 5 << 20)
+        return try await ledger.openTus(
+            request, metadata: "name x", hash: [1], owner: owner, expiresAt: start.adding(seconds: 100),
+            openMax: openMax)
+    }
+
+    private static func receiving(_ ledger: any Ledger) async throws {
+        let row = try await tus("tus-1", in: ledger, size: nil)
+        _ = try await tus("tus-2", in: ledger, size: 5)
+        await #expect(throws: Failure.self) { try await tus("tus-3", in: ledger, size: 5) }
+        #expect(try await ledger.tus(row.id, owner: stranger) == nil)
+        let session = row.session
+        func record(_ number: Int, _ length: Int, _ md5: String, owner: Owner = owner) async throws {
+            try await ledger.recordReceived(
+                SignedPart(number: number, length: length, md5: md5), hash: [UInt8(length & 255)], session: session,
+                owner: owner, expiresAt: start.adding(seconds: 200))
+        }
+        let tails = ["a", "b"].map { BlobKey.tail(SignedPart(number: 1, length: 3, md5: $0), of: session) }
+        try await record(1, 3, "a")
+        #expect(try await ledger.doomedBlobs(limit: 9).isEmpty)
+        try await record(1, 3, "b")
+        #expect(try await ledger.doomedBlobs(limit: 9) == [tails[0]])
+        try await record(1, 5 << 20, "c")
+        try await record(2, 4, "d")
+        #expect(Set(try await ledger.doomedBlobs(limit: 9)) == Set(tails))
+        await #expect(throws: LedgerFault.unknown) { try await record(2, 5, "e", owner: stranger) }
+        // Nor can a box sign anything for it.
+        await #expect(throws: LedgerFault.tus) {
+            try await ledger.recordSigned(
+                [SignedPart(number: 2, length: 5, md5: "f")], session: session, owner: owner, expiresAt: start)
+        }
+        let known = try #require(try await ledger.tus(row.id, owner: owner))
+        #expect(known.hash == [4] && known.metadata == "name x" && known.shoot == "wedding")
+        #expect(known.upload.expiresAt == start.adding(seconds: 200) && known.upload.isTus)
+        #expect(try await ledger.receivedTus(limit: 9).isEmpty)
+        try await ledger.tellSize((5 << 20) + 4, session: session, owner: owner)
+        try await ledger.tellSize(1, session: session, owner: owner)
+        #expect(try await ledger.receivedTus(limit: 9).map(\.0) == [row.id])
+        #expect(try await ledger.openTus(after: nil, limit: 9).map(\.id.rawValue) == ["tus-1", "tus-2"])
+        try await ledger.sweep(now: start.adding(seconds: 201), isRestart: false, policy: policy)
+        let last = BlobKey.tail(SignedPart(number: 2, length: 4, md5: "d"), of: session)
+        #expect(try await ledger.doomedBlobs(limit: 9).contains(last))
+        #expect(try await ledger.openTus(after: nil, limit: 9).isEmpty)
+    }
+
+    private static func attaching(_ ledger: any Ledger) async throws {
+        let row = try await tus("tus-1", in: ledger, size: 3)
+        let attachment = AttachRequest(
+            kind: nil, shoot: "wedding", uploads: [.init(uploadID: row.id, role: row.role, name: row.name)])
+        let sealed = try await ledger.seal(
+            row.session, owner: owner, key: .upload(row.session), size: 3, sha256: Digest.sha256([1, 2, 3]),
+            attaching: attachment, now: start)
+        #expect(sealed.state == .complete && sealed.isAttached)
+        let item = try #require(try await ledger.item(row.item, owner: owner))
+        #expect(item.state == .processing && item.uploads.map(\.id) == [row.id])
+        #expect(try await claimed(ledger).item.id == row.item)
+        #expect(try await ledger.events(owner: owner, after: 0, limit: 9).count == 1)
+    }
+}
+
 extension Ledger {
+    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure) -> UploadRow
+    {
+        try await seal(session, owner: owner, key: key, size: size, sha256: sha256, attaching: nil, now: now)
+    }
+
     func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
         -> (UploadRow, isNew: Bool)
     {

@@ -31,7 +31,7 @@ struct StoreUnderTest: Sendable {
                 send: { bytes, part, session in
                     let permit = PartPermit(session: session, part: part, expiresAt: Timestamp.system())
                     let sink = try PartSink(permit, in: store.path(of: session))
-                    try bytes.withUnsafeBytes { try sink.receive($0) }
+                    _ = try bytes.withUnsafeBytes { try sink.receive($0) }
                     _ = try sink.store()
                     return 200
                 }, scratch: scratch)
@@ -86,6 +86,26 @@ extension S3Settings {
     private static let small = Array("some bytes of a photo".utf8)
     private static func large(_ count: Int, _ seed: UInt8) -> [UInt8] {
         [UInt8](repeating: seed, count: count - 4) + [1, 2, 3, seed]
+    }
+
+    @Test(.timeLimit(.minutes(3)), arguments: Kind.allCases)
+    func aFileOfThisMachineIsTakenAsAPartAndAgain(kind: Kind) async throws {
+        guard let test = try await StoreUnderTest.make(kind) else { return }
+        let session = try await test.begun()
+        let folder = test.scratch.path + "/work"
+        try Files.makeFolder(folder)
+        let part = SignedPart(number: 1, bytes: Self.small)
+        // The second time after a request that was cut short.
+        for _ in 1...2 {
+            try Files.write(Self.small, to: folder + "/1")
+            try await test.store.take(folder + "/1", as: part, of: session)
+        }
+        let held = try #require(try await test.store.parts(session))
+        #expect(held.count == 1 && held[0].matches(part))
+        let key = try await test.store.assemble(held, of: session)
+        #expect(try await test.hash(key) == Digest.sha256(Self.small))
+        try await test.store.settle(session)
+        try await test.store.remove(key)
     }
 
     @Test(.timeLimit(.minutes(3)), arguments: Kind.allCases)

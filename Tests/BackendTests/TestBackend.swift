@@ -21,7 +21,8 @@ final class ScratchFolder: Sendable {
 
 /// A clock that stands until it is moved.
 final class TestClock: Sendable {
-    private let now = Mutex(Timestamp(milliseconds: 1_700_000_000_000))
+    private let now: Mutex<Timestamp>
+    init(_ start: Timestamp = Timestamp(milliseconds: 1_700_000_000_000)) { now = Mutex(start) }
     var read: @Sendable () -> Timestamp { { self.now.withLock { $0 } } }
     func advance(seconds: Double) { now.withLock { $0 = $0.adding(seconds: seconds) } }
 }
@@ -29,7 +30,7 @@ final class TestClock: Sendable {
 /// A running backend with media work that tests decide on.
 final class TestBackend: Sendable {
     let scratch: ScratchFolder
-    let clock = TestClock()
+    let clock: TestClock
     let backend: Backend
     let client: TestClient
     var data: String { scratch.path + "/data" }
@@ -38,13 +39,15 @@ final class TestBackend: Sendable {
     init(
         scratch: ScratchFolder? = nil, media: MediaWork = .photos, policy: RetryPolicy = RetryPolicy(firstDelay: 0),
         listen: ListenAddress? = nil, lifetimes: BackendSettings.Lifetimes = BackendSettings.Lifetimes(),
-        idleTimeout: Int = 75, streams: EventStreams.Settings = EventStreams.Settings(),
+        store: S3Settings? = nil, idleTimeout: Int = 75, streams: EventStreams.Settings = EventStreams.Settings(),
         eventLog: EventLogBounds = EventLogBounds()
     ) async throws {
+        // A store of its own mind wants the right time.
+        clock = store == nil ? TestClock() : TestClock(Timestamp.system())
         let folder = try scratch ?? ScratchFolder()
         self.scratch = folder
         let settings = BackendSettings(
-            dataFolder: folder.path + "/data", listen: listen ?? .unix(path: folder.path + "/s"),
+            dataFolder: folder.path + "/data", listen: listen ?? .unix(path: folder.path + "/s"), store: store,
             media: MediaJobs(MediaSettings(workerPath: "/nonexistent")), lifetimes: lifetimes,
             bounds: HTTPBounds(idleTimeout: idleTimeout), clock: clock.read)
         var processing = ProcessingLoop.Settings()

@@ -1,5 +1,5 @@
 import Digests
-import Files
+@testable import Files
 import Foundation
 @testable import SQLite
 import Testing
@@ -13,6 +13,40 @@ final class ScratchFolder {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
     deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+@Suite struct FileFaultTests {
+    @Test(arguments: [
+        ("stat", FailureCode.sourceUnreadable), ("realpath", .sourceUnreadable), ("readdir", .sourceUnreadable),
+        ("opendir", .sourceUnreadable), ("open for reading", .sourceUnreadable), ("create", .readOnly),
+        ("renameat2", .readOnly), ("unlink", .readOnly), ("mkdir", .readOnly),
+    ])
+    func whatMayNotBeReadIsThatFilesFaultAndWhatMayNotBeWrittenIsTheFolders(call: String, code: FailureCode) {
+        for number in [EACCES, EPERM] { #expect(FileFault.failure(number, call, "/card/a.jpg").code == code) }
+    }
+}
+
+extension FileFaultTests {
+    @Test(arguments: [(13, 0), (4874, 0), (778, ENOSPC), (14, EDQUOT), (14, ENOSPC)] as [(Int32, Int32)])
+    func whereverADatabaseFindsNoRoomTheDiskIsFull(code: Int32, systemError: Int32) {
+        #expect(SQLiteFault.failure(code, "x", "/home/catalog.db", nil, systemError: systemError).code == .diskFull)
+    }
+
+    @Test(
+        arguments: [(778, 0, FailureCode.databaseError), (14, EACCES, .readOnly), (5, ENOSPC, .busy)]
+            as [(Int32, Int32, FailureCode)])
+    func whatElseADatabaseReportsStaysWhatItIs(code: Int32, systemError: Int32, expected: FailureCode) {
+        #expect(SQLiteFault.failure(code, "x", "/home/catalog.db", nil, systemError: systemError).code == expected)
+    }
+
+    /// Nothing is mapped there, so the kernel answers EIO.
+    @Test func aReadErrorTellsThePersonWhereItIs() {
+        let failure = #expect(throws: Failure.self) {
+            try OpenFile.reading("/proc/self/mem").read(count: 16, at: 4096)
+        }
+        #expect(failure?.code == .sourceUnreadable)
+        #expect(failure?.message.contains("at byte 4096 ") == true, "\(failure?.message ?? "")")
+    }
 }
 
 @Suite struct FilesTests {

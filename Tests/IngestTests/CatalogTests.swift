@@ -214,6 +214,19 @@ import Vocabulary
         #expect(queue.stuckFailure == full)
     }
 
+    @Test func whatDoesNotFitLetsTheSmallerOnesGo() {
+        let full = Failure(.diskFull, "x")
+        var queue = queue([.picked, .picked])
+        #expect(queue.takeDue(now: 0) == [ids[0]])
+        queue.advanced(ids[0], .noRoom(full), item: WorkQueue.Item(id: ids[0], state: .picked), now: 0)
+        #expect(queue.stuckFailure == nil)
+        #expect(queue.takeDue(now: 0) == [ids[1]])
+        queue.advanced(ids[1], .finished, item: nil, now: 0)
+        #expect(queue.takeDue(now: 0) == [ids[0]])
+        queue.advanced(ids[0], .noRoom(full), item: WorkQueue.Item(id: ids[0], state: .picked), now: 0)
+        #expect(queue.stuckFailure == full)
+    }
+
     @Test func whatIsPausedStopsAndCountsNoMore() {
         var queue = queue([.uploading, .uploading])
         #expect(queue.takeDue(now: 0) == [ids[0]])

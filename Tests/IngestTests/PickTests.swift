@@ -65,7 +65,7 @@ import Vocabulary
             atPath: scratch.path + "/card/DCIM/up", withDestinationPath: scratch.path + "/card")
         try FileManager.default.createSymbolicLink(
             atPath: scratch.path + "/card/nothing", withDestinationPath: "/none/at/all")
-        let walk = try PickWalk([RawPath(scratch.path + "/card")])
+        let walk = try PickWalk([RawPath(scratch.path + "/card")], home: nil)
         #expect(walk.files.map { String(decoding: $0.path.name, as: UTF8.self) } == ["a.jpg"])
         #expect(walk.ignored.map(\.reason) == [.systemFile, .brokenLink])
     }
@@ -80,14 +80,59 @@ import Vocabulary
         let made = plain.bytes.map { CChar(bitPattern: $0) } + [0]
         let wanted = odd.bytes.map { CChar(bitPattern: $0) } + [0]
         #expect(link(made, wanted) == 0)
-        let walk = try PickWalk([folder])
+        let walk = try PickWalk([folder], home: nil)
         #expect(Set(walk.files.map(\.path)) == [odd, plain])
         #expect(try OpenFile.reading(odd).read(count: 9, at: 0) == [7, 8])
     }
 
     @Test func aMissingPathStopsThePickBeforeAnythingElse() {
-        let failure = #expect(throws: Failure.self) { try PickWalk([RawPath(scratch.path), "/none/there"]) }
+        let failure = #expect(throws: Failure.self) { try PickWalk([RawPath(scratch.path), "/none/there"], home: nil) }
         #expect(failure?.code == .sourceMissing)
+    }
+}
+
+@Suite struct HomeTests {
+    let scratch: ScratchFolder
+    let card, home: String
+
+    init() throws {
+        scratch = try ScratchFolder()
+        card = try RawPath(scratch.path).resolved().description + "/card"
+        home = card + "/home"
+        try scratch.write([1], "card/a.jpg")
+        try scratch.write([2], "card/home/kept.jpg")
+    }
+
+    private func link(_ name: String, to target: String) throws {
+        try FileManager.default.createSymbolicLink(atPath: card + "/" + name, withDestinationPath: target)
+    }
+
+    @Test func theHomeIsLeftOutByWhateverPathItIsComeAcross() throws {
+        try link("folder", to: "home")
+        try link("file.jpg", to: "home/kept.jpg")
+        let walk = try PickWalk([RawPath(card)], home: scratch.path + "/card/../card/home")
+        #expect(walk.files.map(\.path.description) == [card + "/a.jpg"])
+        #expect(walk.ignored.map(\.path.description) == ["file.jpg", "folder", "home"].map { card + "/" + $0 })
+        #expect(walk.ignored.allSatisfy { $0.reason == .ownFolder && !$0.reason.isLoss })
+    }
+
+    @Test(arguments: ["home", "home/kept.jpg", "folder", "file.jpg"]) func whatLiesInTheHomeIsRefused(name: String)
+        throws
+    {
+        try link("folder", to: "home")
+        try link("file.jpg", to: "home/kept.jpg")
+        let failure = #expect(throws: Failure.self) { try PickWalk([RawPath(card + "/" + name)], home: home) }
+        #expect(failure?.code == .usage)
+        let ofInbox = #expect(throws: Failure.self) { try Home.refuseInbox(RawPath(card), home: home) }
+        #expect(ofInbox?.code == .usage)
+    }
+
+    @Test func anotherHomeAndTheFolderOfABackendAreLeftOutToo() throws {
+        for name in ["catalog.db", "staging/x"] { try scratch.write([1], "card/theirs/" + name) }
+        for name in ["ledger.sqlite", "signing-key"] { try scratch.write([1], "card/backend/" + name) }
+        let walk = try PickWalk([RawPath(card)], home: home)
+        #expect(walk.files.map(\.path.description) == [card + "/a.jpg"])
+        #expect(walk.ignored.map { String(decoding: $0.path.name, as: UTF8.self) } == ["backend", "home", "theirs"])
     }
 }
 
@@ -100,7 +145,7 @@ import Vocabulary
         try Files.write([4], to: scratch.path + "/elsewhere.jpg")
         try FileManager.default.createSymbolicLink(atPath: card + "/b.jpg", withDestinationPath: "a.jpg")
         try FileManager.default.createSymbolicLink(atPath: card + "/c.jpg", withDestinationPath: "../elsewhere.jpg")
-        let walk = try PickWalk([RawPath(card)])
+        let walk = try PickWalk([RawPath(card)], home: nil)
         let real = try RawPath(scratch.path).resolved().description
         #expect(walk.files.map(\.path.description).sorted() == [real + "/card/a.jpg", real + "/elsewhere.jpg"])
     }

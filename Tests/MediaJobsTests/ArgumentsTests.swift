@@ -1,3 +1,4 @@
+import Files
 import Foundation
 import Testing
 import Vocabulary
@@ -10,15 +11,22 @@ import Vocabulary
         "paint", operands: "IN OUT", operandCount: 1...2, summary: "paint", options: [size, .json, .memory]
     ) { _ in .done }
 
-    private func parse(_ words: String...) throws(Failure) -> Arguments { try Arguments(words, for: Self.verb) }
+    private func parse(_ words: String...) throws(Failure) -> Arguments {
+        try Arguments(words.map { RawPath($0) }, for: Self.verb)
+    }
 
     @Test func optionsMayStandAnywhereAndTakeTheirValueEitherWay() throws {
         for words in [["a", "--size", "7", "b", "--json"], ["--json", "--size=7", "a", "b"]] {
-            let arguments = try Arguments(words, for: Self.verb)
+            let arguments = try Arguments(words.map { RawPath($0) }, for: Self.verb)
             #expect(arguments.operands == ["a", "b"])
             #expect(arguments.has(.json))
             #expect(try arguments.integer(Self.size, in: 1...10) == 7)
         }
+    }
+
+    @Test func aNameThatIsNotUTF8StaysWhatItIs() throws {
+        let odd = RawPath([0x61, 0xFF, 0x2E])
+        #expect(try Arguments([odd, "--json"], for: Self.verb).paths == [odd])
     }
 
     @Test func afterTwoDashesEverythingIsAName() throws {
@@ -40,7 +48,7 @@ import Vocabulary
             (["a", "b", "c"], "rushes paint takes only IN OUT"),
         ])
     func mistake(_ words: [String], _ sentence: String) {
-        let failure = #expect(throws: Failure.self) { try Arguments(words, for: Self.verb) }
+        let failure = #expect(throws: Failure.self) { try Arguments(words.map { RawPath($0) }, for: Self.verb) }
         #expect(failure?.code == .usage)
         #expect(failure?.message == "\(sentence); rushes help paint shows what it takes.")
     }
@@ -66,6 +74,16 @@ import Vocabulary
     @Test func controlCharactersAreShownAndNotSent() {
         #expect(Output.printable("two\nlines\u{1B}[2J\u{202E}") == #"two\nlines\u{1B}[2J\u{202E}"#)
         #expect(Output.printable("clip 🎬 👩‍🚀 été") == "clip 🎬 👩‍🚀 été")
+    }
+
+    @Test(arguments: [
+        ("clip.mp4", 8), ("été", 3), ("e\u{301}te\u{301}", 3), ("東京.mp4", 8), ("한글", 4), ("🎬", 2), ("👩‍🚀", 2),
+        ("☀\u{FE0F}", 2),
+        ("ﾊﾝｶｸ", 4),
+    ])
+    func columnsAreWhatATerminalShows(text: String, columns: Int) {
+        #expect(Columns.count(text) == columns)
+        #expect(Columns.prefix(text + text, columns) == text && Columns.suffix(text + text, columns) == text)
     }
 
     @Test func theBarShowsHowFarAndHowLong() {

@@ -43,7 +43,7 @@ private struct WatchedTransport: UploadTransport {
 }
 
 @Suite struct EventTests {
-    @Test(.timeLimit(.minutes(1))) func anEventMakesAnItemReadyLongBeforeItsNextLook() async throws {
+    @Test(.timeLimit(.minutes(3))) func anEventMakesAnItemReadyLongBeforeItsNextLook() async throws {
         let hasLooked = Signal()
         let stage = try await Stage {
             try await RunningBackend.start(in: $0, clock: Timestamp.system) { await hasLooked.wait() }
@@ -80,7 +80,7 @@ private struct WatchedTransport: UploadTransport {
         }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: StrangeAnswer.allCases)
+    @Test(.timeLimit(.minutes(3)), arguments: StrangeAnswer.allCases)
     func withoutAProperStreamTheBoxAsksAndGetsThere(answer: StrangeAnswer) async throws {
         let stage = try await Stage()
         for index in 0..<3 { try stage.write("\(index).jpg", .photo, size: 1000, seed: index) }
@@ -92,7 +92,7 @@ private struct WatchedTransport: UploadTransport {
         try await stage.end()
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: [86_400.0, -86_400])
+    @Test(.timeLimit(.minutes(3)), arguments: [86_400.0, -86_400])
     func clocksThatJumpByADayOnBothSidesHoldUpNothing(step: Double) async throws {
         let now = Mutex(Timestamp.system())
         let jumped = Signal()
@@ -127,7 +127,7 @@ private struct WatchedTransport: UploadTransport {
         await over.wait()
     }
 
-    @Test(.timeLimit(.minutes(1))) func aStreamThatStallsIsGivenUp() async throws {
+    @Test(.timeLimit(.minutes(3))) func aStreamThatStallsIsGivenUp() async throws {
         try await served { request in
             var request = request
             request.limits.idleSeconds = 0.2
@@ -138,7 +138,7 @@ private struct WatchedTransport: UploadTransport {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func hangingUpIsNoFailure() async throws {
+    @Test(.timeLimit(.minutes(3))) func hangingUpIsNoFailure() async throws {
         try await served { request in
             let got = Mutex<[UInt8]>([])
             let response = try await HTTPClient().stream(request) { _, bytes in
@@ -149,7 +149,7 @@ private struct WatchedTransport: UploadTransport {
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aCancelledStreamEnds() async throws {
+    @Test(.timeLimit(.minutes(3))) func aCancelledStreamEnds() async throws {
         try await served { request in
             let began = Signal()
             let reading = Task {

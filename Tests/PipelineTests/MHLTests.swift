@@ -13,7 +13,7 @@ import Vocabulary
 
     @Test func theReferenceToolFindsNoDifferenceOnACopyAndOneAfterAByteWasChanged() async throws {
         try await onThread {
-            guard let tool = try ReferenceTool() else { return }
+            guard let tool = try PythonTool("ascmhl", version: "1.2", word: "ASCMHL") else { return }
             let scratch = try ScratchFolder()
             let (card, copy) = (scratch.path + "/card", scratch.path + "/copy")
             let home = ["RUSHES_HOME": scratch.path + "/home"]
@@ -34,28 +34,28 @@ import Vocabulary
             #expect(made.errors.contains("6 files, 4 of them confirmed"), "\(made.errors)")
             // Twice: the second time as the next generation of the same history.
             for _ in 1...2 {
-                for words in [["diff", copy], ["verify", copy]] {
-                    let judged = try tool.run(words)
-                    #expect(judged.status == 0, "\(words): \(judged.output)")
+                for (program, verb) in [("ascmhl", "diff"), ("ascmhl-debug", "verify")] {
+                    let judged = try tool.run(program, [verb, copy])
+                    #expect(judged.status == 0, "\(verb): \(judged.output)")
                 }
                 #expect(try Programs.run(["mhl", "S", copy], home).status == 0)
             }
             // Its own next generation builds upon ours, and ours upon it.
-            #expect(try tool.run(["create", "-h", "xxh128", copy]).status == 0)
+            #expect(try tool.run("ascmhl", ["create", "-h", "xxh128", copy]).status == 0)
             #expect(try Programs.run(["mhl", "S", copy], home).status == 0)
-            #expect(try tool.run(["verify", copy]).status == 0)
+            #expect(try tool.run("ascmhl-debug", ["verify", copy]).status == 0)
 
             let path = copy + "/DCIM/conforming.mp4"
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
             bytes[bytes.count / 2] ^= 1
             try Files.write(bytes, to: path)
-            let changed = try tool.run(["verify", copy])
+            let changed = try tool.run("ascmhl-debug", ["verify", copy])
             #expect(changed.status == 11, "\(changed.output)")
             let lines = changed.output.split(separator: "\n").filter { $0.contains("mismatch") }
             #expect(lines.count == 1 && lines[0].contains("DCIM/conforming.mp4"), "\(changed.output)")
             // A file that nobody took is told as new.
             try Files.write(Array("new".utf8), to: copy + "/DCIM/new.mp4")
-            #expect(try tool.run(["diff", copy]).status == 21)
+            #expect(try tool.run("ascmhl", ["diff", copy]).status == 21)
         }
     }
 
@@ -113,51 +113,5 @@ import Vocabulary
             #expect(differs.status == 3)
             #expect(differs.output == "picture.png: differs from the earlier list\n", "\(differs.output)")
         }
-    }
-}
-
-/// `ascmhl` from PyPI in an environment of its own beside the build, made once.
-private struct ReferenceTool {
-    private static let version = "1.2"
-    private let folder: String
-
-    /// Nil, after a word to whoever runs the tests, where it cannot be had.
-    init?() throws {
-        let build = URL(fileURLWithPath: Programs.rushes).resolvingSymlinksInPath()
-            .deletingLastPathComponent().deletingLastPathComponent().path
-        folder = "\(build)/ascmhl-\(Self.version)"
-        if try Files.facts(folder + "/bin/ascmhl-debug") != nil { return }
-        try? FileManager.default.removeItem(atPath: folder)
-        let steps = [
-            ["python3", "-m", "venv", folder],
-            [folder + "/bin/pip", "install", "-q", "--disable-pip-version-check", "ascmhl==\(Self.version)"],
-        ]
-        for step in steps {
-            let ended = try Self.run(["timeout", "180"] + step)
-            guard ended.status == 0 else {
-                print("ASCMHL SKIPPED: the reference tool cannot be had here: \(step[0]): \(ended.output.suffix(300))")
-                return nil
-            }
-        }
-    }
-
-    /// `verify` stands among the tool's commands for developers.
-    func run(_ words: [String]) throws -> (status: Int32, output: String) {
-        try Self.run([folder + "/bin/" + (words[0] == "verify" ? "ascmhl-debug" : "ascmhl")] + words)
-    }
-
-    private static func run(_ words: [String]) throws -> (status: Int32, output: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = words
-        process.environment = ProcessInfo.processInfo.environment.merging(["LC_ALL": "C.UTF-8"]) { $1 }
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return (process.terminationStatus, text)
     }
 }

@@ -37,6 +37,21 @@ final class TemporaryFile {
     }
 }
 
+extension TemporaryFile {
+    /// What the ffmpeg of this machine writes with these arguments, to a name with this ending.
+    static func made(by arguments: [String], ending: String) throws -> TemporaryFile {
+        let path = FileManager.default.temporaryDirectory.appending(path: "rushes-test-\(UUID().uuidString).\(ending)")
+        defer { try? FileManager.default.removeItem(at: path) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["ffmpeg", "-nostdin", "-v", "error", "-y"] + arguments + [path.path]
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        return try TemporaryFile(Data(contentsOf: path))
+    }
+}
+
 /// Holds outputs in private files.
 final class MemorySink: OutputSink {
     var files: [OutputName: TemporaryFile] = [:]

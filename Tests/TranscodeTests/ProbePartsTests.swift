@@ -46,6 +46,51 @@ import Vocabulary
         #expect(metadata.camera == "Apple iPhone 6")
     }
 
+    @Test func theTimeOfRecordingInMatroskaComesBeforeTheTimeOfWriting() throws {
+        let file = try TemporaryFile.made(
+            by: [
+                "-f", "lavfi", "-i", "color=size=32x32:duration=0.2", "-metadata", "creation_time=2024-05-06T07:08:09Z",
+                "-metadata", "DATE_RECORDED=2023-09-22 18:34:05", "-c:v", "ffv1",
+            ], ending: "mkv")
+        let facts = try file.use { try VideoProbe.probe($0, file: "a.mkv", limits: MediaLimits()).facts }
+        #expect(facts?.takenAt == "2023-09-22T18:34:05" && facts?.takenAtSource == "date_recorded")
+    }
+
+    @Test(
+        arguments: [
+            ("Mon Mar 10 15:04:43 2003\n\0", "2003-03-10T15:04:43"),
+            ("THU OCT 26 16:46:04 2006", "2006-10-26T16:46:04"),
+            ("2005/11/28/ 09:19", "2005-11-28T09:19:00"), ("2001/ 1/27  1:42PM", "2001-01-27T13:42:00"),
+            ("2001/ 1/27 12:05AM", "2001-01-27T00:05:00"), ("2001/ 1/27 12:05PM", "2001-01-27T12:05:00"),
+            ("2002-12-16  15:35:01\0\0", "2002-12-16T15:35:01"), ("2002-12-16", nil), ("Mon Mar 99 15:04:43 2003", nil),
+            ("", nil),
+        ] as [(String, String?)])
+    func aTimeInAVIIsReadInEverySpelling(_ text: String, _ expected: String?) {
+        #expect(RIFFDate.normalized(text) == expected)
+    }
+
+    @Test func theTimeOfAnAVIIsFoundInsideItsHeaderListAndBesideIt() throws {
+        let plain = try TemporaryFile.made(
+            by: ["-f", "lavfi", "-i", "color=size=32x32:duration=0.2", "-c:v", "mjpeg", "-bitexact"], ending: "avi"
+        ).bytes
+        func length(_ count: Int) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) } }
+        let listAt = 12
+        let listLength = Int(plain.littleEndian(listAt + 4, bytes: 4))
+        for isInside in [true, false] {
+            var bytes = plain
+            let content = Array("2005/11/28/ 09:19\0".utf8)
+            if isInside {
+                bytes.replaceSubrange((listAt + 4)..<(listAt + 8), with: length(listLength + content.count + 8))
+            }
+            let chunk = Array("IDIT".utf8) + length(content.count) + content
+            bytes.insert(contentsOf: chunk, at: listAt + 8 + listLength)
+            let facts = try TemporaryFile(bytes).use {
+                try VideoProbe.probe($0, file: "a.avi", limits: MediaLimits()).facts
+            }
+            #expect(facts?.takenAt == "2005-11-28T09:19:00" && facts?.takenAtSource == "avi-idit")
+        }
+    }
+
     @Test func aModelThatNamesItsMakerIsNotPrefixedAgain() {
         #expect(CaptureMetadata.camera(make: "Canon", model: "Canon EOS R5") == "Canon EOS R5")
     }

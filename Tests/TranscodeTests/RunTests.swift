@@ -153,12 +153,13 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
 
     @Test func soundWithoutNamedPlacesIsTakenFromItsFirstPair() throws {
         let file = try GeneratedVideo(soundLength: 1).make()
-        var track = try file.use { try #require(TrackChoice(Demuxer.open($0).streams).audio) }
-        #expect(!TranscodePlan.Sound(track).takesFirstPair && TranscodePlan.Sound(track).channels == 2)
-        track.channels = 8
-        track.layout = nil
-        track.sampleRate = 96_000
-        let plan = TranscodePlan.Sound(track)
+        var tracks = try file.use { TrackChoice(try Demuxer.open($0).streams) }
+        let ordinary = try #require(TranscodePlan.Sound(tracks))
+        #expect(!ordinary.takesFirstPair && ordinary.channels == 2)
+        tracks.audio?.channels = 8
+        tracks.audio?.layout = nil
+        tracks.audio?.sampleRate = 96_000
+        let plan = try #require(TranscodePlan.Sound(tracks))
         #expect(plan.takesFirstPair && plan.channels == 2 && plan.sampleRate == 48_000)
         #expect(plan.chain(from: 480).contains("first_pts=480"))
     }
@@ -197,7 +198,26 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
         let names: [OutputName] = [.rendition1080, OutputName("720p"), OutputName("480p")]
         _ = try run(GeneratedVideo(width: 1920, height: 1080, times: [0, 40, 80]).make(), sink, outputs: names)
         #expect(names.map { sink.sealed[$0]?.height } == [1080, 720, 480])
-        for name in names { #expect(try ReadVideo(sink.file(name)).pictures.count == 3) }
+        for name in names {
+            let pictures = try ReadVideo(sink.file(name)).pictures
+            #expect(pictures.map { Int(($0.time * 1000).rounded()) } == [0, 40, 80])
+            for (number, picture) in pictures.enumerated() {
+                #expect(abs(picture.top - GeneratedVideo.luma(number)) < 6)
+            }
+        }
+    }
+
+    @Test func onlyTheSmallerRenditionsFollowMotionLessClosely() throws {
+        let names: [OutputName] = [.rendition1080, .rendition720, .rendition480]
+        let sink = MemorySink()
+        let settings = TranscodeSettings(outputs: names, preset: "veryfast", threads: 1)
+        _ = try GeneratedVideo(width: 1920, height: 1080, times: [0, 40]).make().use {
+            try Transcode.run($0, file: "clip", settings: settings, limits: MediaLimits(), sink: sink)
+        }
+        // x264 writes what it was told into the stream.
+        for (name, refinement) in zip(names, [2, 1, 1]) {
+            #expect(try sink.file(name).bytes.firstIndex(of: Array("subme=\(refinement) ".utf8)) != nil)
+        }
     }
 
     @Test func aRejectedFileOpensNoOutput() throws {

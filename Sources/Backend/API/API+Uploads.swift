@@ -54,6 +54,7 @@ extension API {
     func reopen(_ id: UploadID, _ body: Data, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         let request = try JSON.decode(ReopenUploadRequest.self, from: body)
         var row = try await known(id, owner)
+        guard !row.isTus else { throw LedgerFault.tus }
         // Whether a session has vanished is for the store to say, not for the client.
         let isAlive = row.state == .open && row.generation == request.generation
         if isAlive {
@@ -85,6 +86,7 @@ extension API {
 
     func uploadOffset(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         let row = try await known(id, owner)
+        guard !row.isTus else { throw LedgerFault.tus }
         guard row.state == .open || row.state == .complete else {
             throw Failure(.gone, "This upload is \(row.state.rawValue).")
         }
@@ -117,16 +119,8 @@ extension API {
         -> UploadSession
     {
         guard row.state == .open else { return describe(row, urls: [:]) }
-        var row = row
-        if let name = try await store.begin(row.session), name != row.storeName {
-            row.storeName = try await ledger.bind(row.session, to: name)
-            // Opened twice at once: the first one counts.
-            if row.storeName != name {
-                try await store.end(StoreSession(upload: row.id, generation: row.generation, storeName: name))
-            }
-            guard row.storeName != nil else { throw Failure(.gone, "This upload is no longer open.") }
-        }
-        return describe(row, urls: try await sign(parts, of: row, owner: owner))
+        let begun = try await sealing.begin(row)
+        return describe(begun, urls: try await sign(parts, of: begun, owner: owner))
     }
 
     /// What was signed is remembered before a URL leaves the house.

@@ -24,6 +24,7 @@ struct API: HTTPHandler {
     /// Something may have happened in the store.
     let lookAtStore: @Sendable () -> Void
     let running: RunningJobs
+    let tus: TusDoor
 
     /// Parts that are made durable at once.
     static let diskWidth = 8
@@ -31,9 +32,9 @@ struct API: HTTPHandler {
     // MARK: At the head
 
     func plan(for request: HTTPRequest) -> BodyPlan {
-        guard case .success(.putPart(let token)) = Route.parse(method: request.method, path: request.path) else {
-            return .collect(bytesMax: APIBounds.bodyBytesMax)
-        }
+        let collected = BodyPlan.collect(bytesMax: APIBounds.bodyBytesMax)
+        guard case .success(let route) = route(of: request) else { return collected }
+        guard case .putPart(let token) = route else { return planTus(route, request) ?? collected }
         do throws(Failure) {
             let permit = try signer.permit(token, now: clock())
             if let length = request.headers["content-length"], Int(length) != permit.part.length {
@@ -55,7 +56,7 @@ struct API: HTTPHandler {
 
     func respond(to request: HTTPRequest, body: ReceivedBody) async -> HTTPResponse {
         do throws(Failure) {
-            switch Route.parse(method: request.method, path: request.path) {
+            switch route(of: request) {
             case .failure(.unknown): throw Failure(.notFound, "There is no such address.")
             case .failure(.method(let allowed)):
                 var response = HTTPResponse.problem(
@@ -63,6 +64,10 @@ struct API: HTTPHandler {
                 response.headers.append(("Allow", allowed))
                 return response
             case .success(.putPart): return try await storePart(body)
+            case .success(let route) where route.isTus:
+                let response = await respondTus(route, request, body)
+                events.ring(nil)
+                return response
             case .success(let route):
                 let caller = route.needsOwner ? try await caller(of: request) : .local
                 try await admit(caller, to: route)
@@ -103,7 +108,8 @@ struct API: HTTPHandler {
         case .health: Self.alive
         case .readiness: try await readiness()
         case .metrics: try await metrics()
-        case .putPart: preconditionFailure("parts are stored before a route is answered")
+        case .putPart, .tusOptions, .tusCreate, .tusOffset, .tusPatch, .tusEnd:
+            preconditionFailure("these are answered before")
         }
     }
 
@@ -125,10 +131,11 @@ struct API: HTTPHandler {
     }
 
     private func storePart(_ body: ReceivedBody) async throws(Failure) -> HTTPResponse {
-        guard case .sink(let sink) = body, let part = sink as? PartSink else {
-            preconditionFailure("a part is always streamed")
-        }
         do throws(Failure) {
+            if case .failed(let failure, _) = body { throw failure }
+            guard case .sink(let sink) = body, let part = sink as? PartSink else {
+                preconditionFailure("a part is always streamed")
+            }
             let etag = try await disk.run { () throws(Failure) in try part.store() }
             return HTTPResponse(status: 200, headers: [("ETag", etag)])
         } catch {

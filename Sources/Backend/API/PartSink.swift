@@ -22,11 +22,12 @@ final class PartSink: BodySink, @unchecked Sendable {
 
     static let gone = Failure(.gone, "This upload takes no parts any more: ask how it stands.")
 
-    func receive(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         guard received + bytes.count <= permit.part.length else { throw Self.badDigest("more than the signed length") }
         try draft.file.write(bytes, at: received)
         digest.update(bytes)
         received += bytes.count
+        return bytes.count
     }
 
     /// Blocking. - Returns: the ETag.

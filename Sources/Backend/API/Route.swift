@@ -9,6 +9,10 @@ enum Route: Sendable, Hashable {
     case reopen(UploadID)
     case abort(UploadID)
     case uploadOffset(UploadID)
+    case tusOptions, tusCreate
+    case tusOffset(UploadID)
+    case tusPatch(UploadID)
+    case tusEnd(UploadID)
     case putPart(token: String)
     case attach(ItemID)
     case item(ItemID)
@@ -48,6 +52,7 @@ enum Route: Sendable, Hashable {
         case 2 where words[0] == "v1":
             switch words[1] {
             case "uploads": return [("POST", .openUpload)]
+            case "tus": return [("POST", .tusCreate), ("OPTIONS", .tusOptions)]
             case "items": return [("GET", .items)]
             case "events": return [("GET", .events)]
             case "storage-events": return [("POST", .storageEvent)]
@@ -64,6 +69,13 @@ enum Route: Sendable, Hashable {
         case "uploads":
             guard let id = UploadID(rawValue: name) else { return [] }
             return [("DELETE", .abort(id)), ("HEAD", .uploadOffset(id))]
+        case "tus":
+            // Clients write the address with a slash at its end too.
+            if name.isEmpty { return [("POST", .tusCreate), ("OPTIONS", .tusOptions)] }
+            guard let id = UploadID(rawValue: name) else { return [] }
+            return [
+                ("HEAD", .tusOffset(id)), ("PATCH", .tusPatch(id)), ("DELETE", .tusEnd(id)), ("OPTIONS", .tusOptions),
+            ]
         case "items":
             guard let id = ItemID(rawValue: name) else { return [] }
             return [("PUT", .attach(id)), ("GET", .item(id)), ("DELETE", .removeItem(id))]
@@ -87,6 +99,13 @@ enum Route: Sendable, Hashable {
         case "complete": return [("POST", .complete(id))]
         case "reopen": return [("POST", .reopen(id))]
         default: return []
+        }
+    }
+
+    var isTus: Bool {
+        switch self {
+        case .tusOptions, .tusCreate, .tusOffset, .tusPatch, .tusEnd: true
+        default: false
         }
     }
 

@@ -35,12 +35,14 @@ extension API {
         guard caller.shoot != nil else { return }
         switch route {
         case .partURLs(let id), .parts(let id), .complete(let id), .reopen(let id), .abort(let id),
-            .uploadOffset(let id):
+            .uploadOffset(let id), .tusOffset(let id), .tusPatch(let id), .tusEnd(let id):
             try await admit(caller, toUpload: id)
         case .attach(let id), .item(let id), .removeItem(let id), .playback(let id):
             try await admit(caller, toItem: id)
         case .metrics: throw Self.anotherShoot
-        case .openUpload, .putPart, .items, .media, .events, .storageEvent, .health, .readiness: return
+        case .openUpload, .tusOptions, .tusCreate, .putPart, .items, .media, .events, .storageEvent, .health,
+            .readiness:
+            return
         }
     }
 

@@ -24,6 +24,7 @@ public enum BackendCheck {
                 abilities: .usual, workFolder: dataFolder + "/" + Backend.workName)
             findings += try await checkObjects(ledger, store)
             findings += try await checkSessions(ledger, store) { _, _ in true }
+            findings += try await TusCheck(ledger: ledger, store: store).run()
             return findings
         }
         let store = try DirectoryBlobStore.open(dataFolder)
@@ -31,8 +32,20 @@ public enum BackendCheck {
         findings += try await checkSessions(ledger, store) { part, session async throws(Failure) in
             try await store.isIntact(part, of: session)
         }
+        findings += try await TusCheck(ledger: ledger, store: store).run()
         findings += try await checkStrangers(ledger, store)
         return findings
+    }
+
+    /// For the check of a box that has its backend in this folder.
+    /// - Returns: whether the backend has bytes of this hash for an item, or has deleted the item on request.
+    public static func holdings(
+        dataFolder: String
+    ) async throws(Failure) -> @Sendable (ItemID, SHA256Digest) throws(Failure) -> Bool {
+        let path = dataFolder + "/" + Backend.ledgerName
+        guard try Files.facts(path) != nil else { return { _, _ throws(Failure) in false } }
+        let ledger = try await SQLiteLedger.open(path)
+        return { item, sha256 throws(Failure) in try ledger.holds(item, sha256) }
     }
 
     /// Invariants 1, 3 and 5: what a row names is there, with the recorded size and hash.
@@ -117,8 +130,11 @@ public enum BackendCheck {
                     subject: path))
         }
         for name in try await store.workNames() {
-            let id = ItemID(rawValue: String(name.prefix { $0 != "." }))
-            if let id, try await ledger.knows(id) { continue }
+            let owner = String(name.prefix { $0 != "." })
+            if let id = ItemID(rawValue: owner), try await ledger.knows(id) { continue }
+            if let id = UploadID(rawValue: owner), name == TusDoor.folderName(id), try await ledger.knows(id) {
+                continue
+            }
             findings.append(Finding("work-unknown", invariant: 9, "A work folder belongs to no item.", subject: name))
         }
         return findings

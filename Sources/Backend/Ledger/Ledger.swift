@@ -22,9 +22,11 @@ protocol Ledger: Sendable {
     func bind(_ session: StoreSession, to name: String) async throws(Failure) -> String?
     func signedParts(_ session: StoreSession) async throws(Failure) -> [SignedPart]
     /// The object is in the store under `key`, durably.
-    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
-        async throws(Failure)
-        -> UploadRow
+    /// - Parameter attachment: by which the upload's item gets it in the same transaction; nil: its client attaches it.
+    func seal(
+        _ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest,
+        attaching attachment: AttachRequest?, now: Timestamp
+    ) async throws(Failure) -> UploadRow
     /// The store no longer holds the session.
     func expire(_ session: StoreSession) async throws(Failure)
     /// The session's bytes are lost: the next generation, from zero. A repeated call gives the same answer.
@@ -32,6 +34,25 @@ protocol Ledger: Sendable {
     func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
     /// Repeatable. - Throws: `conflict` when the upload is attached to an item.
     func abort(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
+
+    // MARK: Uploads of foreign clients
+
+    /// - Throws: `busy` when the owner has `openMax` that are not finished.
+    func openTus(
+        _ request: OpenUploadRequest, metadata: String, hash: [UInt8], owner: Owner, expiresAt: Timestamp, openMax: Int
+    ) async throws(Failure) -> UploadRow
+    func tus(_ id: UploadID, owner: Owner) async throws(Failure) -> TusRow?
+    /// The first time counts.
+    func tellSize(_ size: Int, session: StoreSession, owner: Owner) async throws(Failure)
+    /// The part, or its beginning, is in the store, durably; what there was of it before goes.
+    /// - Parameter hash: over everything up to its end.
+    func recordReceived(
+        _ part: SignedPart, hash: [UInt8], session: StoreSession, owner: Owner, expiresAt: Timestamp
+    ) async throws(Failure)
+    /// Open ones of which everything has been received.
+    func receivedTus(limit: Int) async throws(Failure) -> [(UploadID, Owner)]
+    /// Open ones, by id.
+    func openTus(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow]
 
     // MARK: Items
 

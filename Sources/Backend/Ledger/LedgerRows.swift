@@ -35,6 +35,20 @@ struct BlobKey: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
     /// The same bytes under a key for which no URL was ever signed.
     static func copied(_ session: StoreSession) -> BlobKey { BlobKey(safe: "c-\(session.folderName)") }
 
+    /// The beginning of a part, as far as it has come. What it is stands in its name, so that it never changes.
+    static func tail(_ part: SignedPart, of session: StoreSession) -> BlobKey {
+        BlobKey(safe: "\(tailPrefix)\(session.folderName).\(part.number)-\(part.md5)-\(part.length)")
+    }
+    private static let tailPrefix = "t-"
+    /// Nil for any other key.
+    var asTail: (part: SignedPart, session: StoreSession)? {
+        guard rawValue.hasPrefix(Self.tailPrefix), let dot = rawValue.lastIndex(of: "."),
+            let session = StoreSession(folderName: String(rawValue[..<dot].dropFirst(Self.tailPrefix.count))),
+            let part = StoredPart(fileName: String(rawValue[rawValue.index(after: dot)...]))
+        else { return nil }
+        return (SignedPart(number: part.number, length: part.size, md5: part.etag), session)
+    }
+
     /// Something made for an item under a lease.
     static func made(for item: ItemID, epoch: Int, name: OutputName) -> BlobKey {
         let safe = String(
@@ -59,6 +73,8 @@ struct UploadRow: Sendable, Hashable {
     var state: SessionState
     var isAlreadyStored: Bool
     var isAttached: Bool
+    /// A foreign client's: its parts are made here, and recorded when the store has them.
+    var isTus: Bool
     /// The store's name for the session of this generation, where it gives one.
     var storeName: String?
     var blob: BlobKey?
@@ -71,7 +87,16 @@ struct UploadRow: Sendable, Hashable {
     var grid: PartGrid { PartGrid(size: size, partSize: partSize) }
 }
 
-/// A part for which a URL was signed.
+/// What is kept of a foreign client's upload besides its row.
+struct TusRow: Sendable, Hashable {
+    var upload: UploadRow
+    var metadata: String
+    var shoot: String
+    /// The state of a `ResumableSHA256` over the recorded parts.
+    var hash: [UInt8]
+}
+
+/// A part for which a URL was signed, or that was received here.
 struct SignedPart: Sendable, Hashable {
     var number: Int
     /// Bytes.

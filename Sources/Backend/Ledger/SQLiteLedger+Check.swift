@@ -19,6 +19,16 @@ extension SQLiteLedger {
         }
     }
 
+    /// What the ledger says of one item, for a box that relies on it.
+    func holds(_ item: ItemID, _ sha256: SHA256Digest) throws(Failure) -> Bool {
+        try database.row(
+            """
+            SELECT 1 FROM items WHERE id = ?1 AND (state = 'deleted' OR EXISTS(
+                SELECT 1 FROM uploads JOIN blobs ON blobs.key = uploads.blob
+                WHERE uploads.item = items.id AND blobs.sha256 = ?2))
+            """, [SQLValue(item), SQLValue(sha256)]) != nil
+    }
+
     func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow] {
         let rows = try database.rows(
             "SELECT key, owner, size, sha256 FROM blobs WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")],
@@ -73,6 +83,12 @@ private struct RowCheck: Sendable {
             sql: """
                 SELECT id FROM items WHERE state = 'ready' AND facts IS NOT NULL AND kind IN ('video', 'photo', 'animation')
                     AND id NOT IN (SELECT item FROM renditions)
+                """),
+        RowCheck(
+            code: "received-unattached", invariant: 1,
+            message: "A foreign client's file has come whole, and no item has it.",
+            sql: """
+                SELECT u.id FROM uploads u JOIN tus t ON t.upload = u.id WHERE u.state = 'complete' AND u.attached = 0
                 """),
         RowCheck(
             code: "item-missing", invariant: 2,

@@ -6,10 +6,7 @@ extension SQLiteLedger {
         -> ItemRow
     {
         try await database.write("ledger.attach") { database throws(Failure) in
-            try database.describe(item, by: request, owner: owner, now: now)
-            var hasGrown = false
-            for wanted in request.uploads where try database.attach(wanted, to: item, owner: owner) { hasGrown = true }
-            try database.refresh(item, hasGrown: hasGrown, now: now)
+            try database.attach(request, to: item, owner: owner, now: now)
             guard let row = try database.itemRow(item) else { throw LedgerFault.vanished }
             return row
         }
@@ -63,6 +60,13 @@ extension SQLiteLedger {
 }
 
 extension Connection {
+    func attach(_ request: AttachRequest, to item: ItemID, owner: Owner, now: Timestamp) throws(Failure) {
+        try describe(item, by: request, owner: owner, now: now)
+        var hasGrown = false
+        for wanted in request.uploads where try attach(wanted, to: item, owner: owner) { hasGrown = true }
+        try refresh(item, hasGrown: hasGrown, now: now)
+    }
+
     /// Makes the item's row, or brings what people say about it up to date.
     fileprivate func describe(_ id: ItemID, by request: AttachRequest, owner: Owner, now: Timestamp) throws(Failure) {
         if let known = try itemRow(id) {

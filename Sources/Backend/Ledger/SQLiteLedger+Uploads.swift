@@ -25,22 +25,8 @@ extension SQLiteLedger {
             }
             let stored = try database.storedBlob(owner, request.sha256, size: request.sizeBytes, in: shoot)
             let state: SessionState = stored == nil ? .open : .complete
-            try database.run(
-                """
-                INSERT INTO uploads(id, owner, item, role, name, filename, content_type, size, part_size, sha256, request_hash,
-                    generation, state, already_stored, blob, expires_at, shoot)
-                VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15, ?16)
-                """,
-                [
-                    SQLValue(request.uploadID), SQLValue(owner), SQLValue(request.itemID), SQLValue(request.role),
-                    .text(request.name),
-                    .text(request.filename), .text(request.contentType), SQLValue(request.sizeBytes),
-                    .int(request.partSize),
-                    SQLValue(request.sha256), SQLValue(hash), SQLValue(state), SQLValue(stored != nil),
-                    SQLValue(stored?.rawValue),
-                    SQLValue(expiresAt), .text(request.shoot),
-                ])
-            guard let row = try database.uploadRow(request.uploadID) else { throw LedgerFault.vanished }
+            let row = try database.insertUpload(
+                request, hash: hash, owner: owner, state: state, stored: stored, expiresAt: expiresAt)
             return (row, isNew: true)
         }
     }
@@ -54,7 +40,7 @@ extension SQLiteLedger {
         async throws(Failure)
     {
         try await database.write("ledger.recordSigned") { database throws(Failure) in
-            try database.openRow(session, owner: owner)
+            guard try !database.openRow(session, owner: owner).isTus else { throw LedgerFault.tus }
             for part in parts {
                 try database.run(
                     """
@@ -99,17 +85,18 @@ extension SQLiteLedger {
         return parts
     }
 
-    func seal(_ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest, now: Timestamp)
-        async throws(Failure)
-        -> UploadRow
-    {
+    func seal(
+        _ session: StoreSession, owner: Owner, key: BlobKey, size: Int, sha256: SHA256Digest,
+        attaching attachment: AttachRequest?, now: Timestamp
+    ) async throws(Failure) -> UploadRow {
         try await database.write("ledger.seal") { database throws(Failure) in
             let row = try database.openRow(session, owner: owner)
             try database.insertBlob(BlobRow(key: key, owner: owner, size: size, sha256: nil), verifiedAt: nil)
             try database.run(
                 "UPDATE uploads SET state = 'complete', blob = ?2, size = ?3, sha256 = ?4 WHERE id = ?1",
                 [SQLValue(row.id), SQLValue(key), .int(size), SQLValue(sha256)])
-            try database.run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(row.id)])
+            try database.forgetParts(of: row)
+            if let attachment { try database.attach(attachment, to: row.item, owner: owner, now: now) }
             // Sent again after it had arrived damaged: the item goes on by itself.
             if row.isAttached { try database.refresh(row.item, hasGrown: true, now: now) }
             guard let sealed = try database.uploadRow(row.id) else { throw LedgerFault.vanished }
@@ -197,6 +184,26 @@ extension Connection {
         )?.text(0).flatMap(BlobKey.init(rawValue:))
     }
 
+    func insertUpload(
+        _ request: OpenUploadRequest, hash: SHA256Digest, owner: Owner, state: SessionState, stored: BlobKey?,
+        expiresAt: Timestamp
+    ) throws(Failure) -> UploadRow {
+        try run(
+            """
+            INSERT INTO uploads(id, owner, item, role, name, filename, content_type, size, part_size, sha256, request_hash,
+                generation, state, already_stored, blob, expires_at, shoot)
+            VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 1, ?12, ?13, ?14, ?15, ?16)
+            """,
+            [
+                SQLValue(request.uploadID), SQLValue(owner), SQLValue(request.itemID), SQLValue(request.role),
+                .text(request.name), .text(request.filename), .text(request.contentType), SQLValue(request.sizeBytes),
+                .int(request.partSize), SQLValue(request.sha256), SQLValue(hash), SQLValue(state),
+                SQLValue(stored != nil), SQLValue(stored?.rawValue), SQLValue(expiresAt), .text(request.shoot),
+            ])
+        guard let row = try uploadRow(request.uploadID) else { throw LedgerFault.vanished }
+        return row
+    }
+
     @discardableResult
     func openRow(_ session: StoreSession, owner: Owner) throws(Failure) -> UploadRow {
         guard let row = try uploadRow(session.upload), row.owner == owner else { throw LedgerFault.unknown }
@@ -210,7 +217,7 @@ extension Connection {
     /// Takes an upload out of the running and lets go of its bytes.
     func end(_ row: UploadRow, as state: SessionState) throws(Failure) {
         try run("UPDATE uploads SET state = ?2, blob = NULL WHERE id = ?1", [SQLValue(row.id), SQLValue(state)])
-        try run("DELETE FROM signed_parts WHERE upload = ?1", [SQLValue(row.id)])
+        try forgetParts(of: row)
         try releaseBlob(row.blob)
         // A complete that was cut short may have left the object without its row.
         if row.state == .open {
@@ -222,6 +229,7 @@ extension Connection {
 }
 
 enum LedgerFault {
+    static let tus = Failure(.conflict, "This upload was made by tus: go on with it there.")
     /// Also for what belongs to another owner, who must not learn that it is there.
     static let unknown = Failure(.notFound, "There is no such thing here.")
     static let deleted = Failure(.gone, "This item was deleted.")

@@ -28,7 +28,8 @@ extension UploadRow {
     /// The order of columns that `init(_:)` reads.
     static let columns = """
         u.id, u.owner, u.item, u.role, u.name, u.filename, u.size, u.part_size, u.sha256, u.generation, u.state, u.already_stored,
-        u.attached, u.blob, u.expires_at, b.sha256, b.verified_at, u.store_name
+        u.attached, u.blob, u.expires_at, b.sha256, b.verified_at, u.store_name,
+        EXISTS (SELECT 1 FROM tus WHERE tus.upload = u.id)
         """
     static let source = "uploads u LEFT JOIN blobs b ON b.key = u.blob"
 
@@ -51,6 +52,7 @@ extension UploadRow {
         recomputed = row.digest(15)
         verifiedAt = row.timestamp(16)
         storeName = row.text(17)
+        isTus = row.bool(18)
     }
 }
 

@@ -85,5 +85,12 @@ enum SQLiteSchema {
         ALTER TABLE uploads ADD COLUMN shoot TEXT;
         CREATE UNIQUE INDEX tokens_by_name ON tokens(name);
         """,
+        """
+        -- Of uploads that come in through this server, from foreign clients: what they said of the file, and the state of the running SHA-256 over
+        -- the parts in signed_parts, which are all in the store.
+        CREATE TABLE tus(
+            upload TEXT PRIMARY KEY REFERENCES uploads(id), metadata TEXT NOT NULL, hash TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """,
     ]
 }

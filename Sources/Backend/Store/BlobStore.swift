@@ -57,6 +57,9 @@ protocol BlobStore: Sendable {
     func begin(_ session: StoreSession) async throws(Failure) -> String?
     /// Where the part is to be sent; nil when it comes in through this server.
     func partURL(_ part: SignedPart, of session: StoreSession, seconds: Double) -> String?
+    /// Takes a finished file of the work folder as a part: one that came in through this server. Durable when it returns.
+    /// - Throws: `gone` when the session takes no parts (any more).
+    func take(_ path: String, as part: SignedPart, of session: StoreSession) async throws(Failure)
     /// What is held, sorted by number; nil when the session is not there (never begun, completed or aborted).
     func parts(_ session: StoreSession) async throws(Failure) -> [StoredPart]?
     /// Puts the parts together, durably. Repeatable, until `settle`. - Returns: the key of the object.

@@ -43,6 +43,17 @@ struct DirectoryBlobStore: BlobStore {
 
     func partURL(_ part: SignedPart, of session: StoreSession, seconds: Double) -> String? { nil }
 
+    func take(_ path: String, as part: SignedPart, of session: StoreSession) async throws(Failure) {
+        let target = self.path(of: session) + "/" + StoredPart(part).fileName
+        try await disk.run { () throws(Failure) in
+            do throws(Failure) {
+                // Left by a request that was cut short: the same bytes.
+                if try Files.facts(target) != nil { try Files.remove(target) }
+                try Files.move(path, to: target)
+            } catch { throw error.code == .sourceMissing ? PartSink.gone : error }
+        }
+    }
+
     func parts(_ session: StoreSession) async throws(Failure) -> [StoredPart]? {
         let path = path(of: session)
         return try await disk.run { () throws(Failure) in

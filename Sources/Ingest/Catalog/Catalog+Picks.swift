@@ -25,13 +25,17 @@ extension Catalog {
         var new: [NewItem] = []
         /// Finished items that are to be tried once more.
         var again: [ItemID] = []
+        /// Finished items of which the backend has nothing any more, with the files that stand for them now.
+        var lost: [NewItem] = []
         /// Files that known items get beside those that they have.
         var sidecars: [FileRow] = []
         /// Known items that are not to wait for better conditions.
         var urgent: [ItemID] = []
         /// Known items that a person has just asked for.
         var asked: [ItemID] = []
-        var isEmpty: Bool { new.isEmpty && again.isEmpty && sidecars.isEmpty && urgent.isEmpty && asked.isEmpty }
+        var isEmpty: Bool {
+            new.isEmpty && again.isEmpty && lost.isEmpty && sidecars.isEmpty && urgent.isEmpty && asked.isEmpty
+        }
     }
 
     /// Writes the intent: from here on the items exist, whatever happens.
@@ -70,9 +74,9 @@ extension Catalog {
             for id in asked {
                 try database.run("UPDATE item SET is_asked = 1 WHERE id = ?1 AND is_asked = 0", [SQLValue(id)])
             }
-            for id in picks.again {
-                try database.startAgain(id)
-                try remember(id, HistoryEntry(.startedAgain, words: "picked again"), in: database)
+            for item in picks.lost where try database.beginAnew(item) {
+                try remember(
+                    item.id, HistoryEntry(.startedAgain, words: "the backend does not have it any more"), in: database)
             }
             var grown: Set<ItemID> = []
             for file in picks.sidecars {
@@ -82,9 +86,10 @@ extension Catalog {
                 try database.insert(file)
                 grown.insert(file.item)
             }
-            for id in grown {
+            for id in grown.union(picks.again) {
                 try database.startAgain(id)
-                try remember(id, HistoryEntry(.startedAgain, words: "there is another sidecar"), in: database)
+                let words = grown.contains(id) ? "there is another sidecar" : "picked again"
+                try remember(id, HistoryEntry(.startedAgain, words: words), in: database)
             }
             return joined
         }
@@ -107,11 +112,18 @@ extension Catalog {
             var entry = HistoryEntry(.staged, file: file.label, bytes: file.bytes, sha256: file.sha256)
             entry.xxh128 = file.xxh128?.rawValue
             try remember(item.id, entry, in: database)
-            let wanted = try database.row(
-                "SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
-            if wanted?.int(0) == 0 {
-                _ = try database.advance(item.id, generation: item.generation, to: .staged)
-            }
+            try database.advanceIfNoneIsWanted(item)
+        }
+    }
+
+    /// A sidecar that cannot be read: the item goes without it.
+    func leftOut(_ file: FileRow, of item: ItemRow, _ reason: Reason) async throws(Failure) {
+        try await database.write("catalog.leftOut") { database throws(Failure) -> Void in
+            try database.run(
+                "UPDATE file SET state = 'discarded' WHERE item = ?1 AND role = ?2 AND name = ?3 AND state = 'wanted'",
+                [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
+            try remember(item.id, HistoryEntry(.attempt, file: file.label, reason: reason), in: database)
+            try database.advanceIfNoneIsWanted(item)
         }
     }
 
@@ -135,20 +147,29 @@ extension Catalog {
         return ids.filter(Set(unasked).contains)
     }
 
-    func picks(of source: RawPath, shoot: String) throws(Failure) -> [ItemRow] {
-        try items("source = ?1 AND shoot = ?2", [.blob(source.bytes), SQLValue(shoot)])
+    /// - Parameter shoot: nil for all of them.
+    func picks(of source: RawPath, shoot: String?) throws(Failure) -> [ItemRow] {
+        try items("source = ?1 AND (?2 IS NULL OR shoot = ?2)", [.blob(source.bytes), SQLValue(shoot)])
     }
 
-    /// Finished items of so many bytes: their bytes are confirmed at the backend, or they were refused for what they are.
-    func settled(bytes: Int, shoot: String) throws(Failure) -> [(item: ItemRow, file: FileRow)] {
+    /// Finished items of so many bytes: their bytes were confirmed by this backend, or they were refused for what they are.
+    /// - Parameter source: what was picked from there counts in whatever shoot it is.
+    func settled(bytes: Int, shoot: String, orSource source: RawPath?, server: String) throws(Failure) -> [(
+        item: ItemRow, file: FileRow
+    )] {
         let ids = try database.rows(
             """
             SELECT item.id FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
-            WHERE file.role = 'original' AND file.bytes = ?1 AND item.shoot = ?2 AND file.sha256 IS NOT NULL
+            WHERE file.role = 'original' AND file.bytes = ?1 AND (item.shoot = ?2 OR item.source = ?4)
+                AND file.sha256 IS NOT NULL
                 AND (upload.confirmed_sha256 = file.sha256 OR item.state = 'rejected')
+                AND (item.server = ?3 OR item.server IS NULL)
             ORDER BY item.rowid
-            """, [SQLValue(bytes), SQLValue(shoot)])
+            """,
+            [
+                SQLValue(bytes), SQLValue(shoot), SQLValue(server), source.map { .blob($0.bytes) } ?? .null,
+            ])
         var found: [(ItemRow, FileRow)] = []
         for row in ids {
             let id = try row.required(0, as: ItemID.self)
@@ -178,6 +199,11 @@ extension Connection {
         for file in item.files { try insert(file) }
     }
 
+    fileprivate func advanceIfNoneIsWanted(_ item: ItemRow) throws(Failure) {
+        let wanted = try row("SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
+        if wanted?.int(0) == 0 { _ = try advance(item.id, generation: item.generation, to: .staged) }
+    }
+
     func insert(_ file: FileRow) throws(Failure) {
         try run(
             """
@@ -193,13 +219,38 @@ extension Connection {
             ])
     }
 
+    /// A new generation of a finished item, of which nothing is left to go on with.
+    /// - Returns: false where somebody has done so already.
+    fileprivate func beginAnew(_ item: Catalog.NewItem) throws(Failure) -> Bool {
+        let id = [SQLValue(item.id)]
+        let busy = "state IN (\(Catalog.unfinishedStates)) OR intent = 'cancelled' AND state <> 'cancelled'"
+        guard try row("SELECT 1 FROM item WHERE id = ?1 AND (\(busy))", id) == nil else { return false }
+        try run("DELETE FROM part WHERE upload IN (SELECT id FROM upload WHERE item = ?1)", id)
+        try run("DELETE FROM upload WHERE item = ?1", id)
+        try run("DELETE FROM file WHERE item = ?1", id)
+        for file in item.files { try insert(file) }
+        // The backend may have a tombstone of it.
+        try run(
+            """
+            UPDATE item SET source = ?2, source_size = ?3, source_modified = ?4, is_moved = ?5, prepare = ?6,
+                document = NULL, server = NULL, was_deleted = 1 WHERE id = ?1
+            """,
+            id + [
+                .blob(item.source.path.bytes), SQLValue(item.source.size), SQLValue(item.source.modified),
+                SQLValue(item.isMoved), SQLValue(item.prepare),
+            ])
+        try startAgain(item.id)
+        return true
+    }
+
     /// A new generation, from as far back as its files make necessary. What the backend holds already stays known.
     func startAgain(_ id: ItemID) throws(Failure) {
         try run("UPDATE file SET state = 'wanted' WHERE item = ?1 AND state = 'discarded'", [SQLValue(id)])
         try run(
             """
             UPDATE item SET generation = generation + 1, attempts = 0, waiting = NULL, reason_code = NULL,
-                reason_message = NULL, is_retryable = 0, intent = 'run',
+                reason_message = NULL, is_retryable = 0,
+                intent = CASE WHEN intent = 'paused' AND state IN (\(Catalog.unfinishedStates)) THEN intent ELSE 'run' END,
                 state = CASE
                     WHEN EXISTS(SELECT 1 FROM file WHERE file.item = item.id AND file.state = 'wanted') THEN 'picked'
                     WHEN EXISTS(SELECT 1 FROM upload WHERE upload.item = item.id) THEN 'uploading'

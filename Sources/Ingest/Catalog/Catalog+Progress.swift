@@ -19,7 +19,8 @@ extension Catalog {
             }
             let kind = report?.facts?.kind.rawValue
             try remember(
-                item.id, HistoryEntry(.probed, reason: report?.reason, words: kind ?? "not probed"), in: database)
+                item.id, HistoryEntry(.probed, reason: report?.reason, words: report == nil ? "not probed" : kind),
+                in: database)
         }
     }
 

@@ -77,6 +77,23 @@ struct Catalog: Sendable {
         }
     }
 
+    /// An item that was picked earlier, is on its way to the same backend by itself, and has a given file of the same bytes that the backend has
+    /// not confirmed yet. Who waits for it waits for earlier ones only, so that no two wait for each other.
+    /// - Returns: its name.
+    func twin(of file: FileRow, _ item: ItemRow) throws(Failure) -> String? {
+        guard file.role.isGiven, let sha256 = file.sha256 else { return nil }
+        return try database.row(
+            """
+            SELECT other.name FROM file JOIN item AS other ON other.id = file.item JOIN item AS this ON this.id = ?2
+                LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
+            WHERE file.sha256 = ?1 AND file.role IN ('original', 'sidecar') AND file.state = 'staged'
+                AND other.rowid < this.rowid AND other.intent = 'run' AND other.is_urgent >= this.is_urgent
+                AND (other.state IN ('staged', 'preparing') AND upload.id IS NULL
+                    OR other.state IN ('uploading', 'processing') AND upload.confirmed_sha256 IS NULL
+                        AND upload.id IS NOT NULL AND other.server = this.server)
+            """, [SQLValue(sha256), SQLValue(item.id)])?.text(0)
+    }
+
     /// Changes whenever another connection has committed something.
     func version() async throws(Failure) -> Int { try await database.version() }
 

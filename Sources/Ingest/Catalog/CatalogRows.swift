@@ -80,7 +80,7 @@ enum FileState: String, Sendable {
     case staged
     /// The backend has them, confirmed; or they were not worth keeping and the source still has them.
     case released
-    /// A person has thrown the bytes away.
+    /// A person has thrown the bytes away; or it is a sidecar that could not be read.
     case discarded
 }
 
@@ -105,7 +105,7 @@ struct FileRow: Sendable, Equatable {
     var sha256: SHA256Digest?
     /// The hash of the first and the last 64 KiB.
     var ends: SHA256Digest?
-    /// Nil until staged; nil too of what was staged before it was taken.
+    /// Nil until staged, and of what a version staged that took none.
     var xxh128: XXH128Digest?
     /// The folder that was picked.
     var card: RawPath?
@@ -201,6 +201,13 @@ struct PartRow: Sendable, Equatable {
     var number: Int
     var bytes: Int
     var etag: String?
+}
+
+extension FileRow {
+    /// Of an item that goes on, or is done, without it.
+    func isLeftOut(of item: ItemRow) -> Bool {
+        role == .sidecar && state == .discarded && (item.state == .ready || !item.state.isFinal)
+    }
 }
 
 extension ItemRow {

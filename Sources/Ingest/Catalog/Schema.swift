@@ -86,5 +86,7 @@ enum CatalogSchema {
         """,
         // A person has asked for it, and not an inbox.
         "ALTER TABLE item ADD COLUMN is_asked INTEGER NOT NULL DEFAULT 0",
+        // The same bytes under another name.
+        "CREATE INDEX file_by_hash ON file(sha256)",
     ]
 }

@@ -3,14 +3,17 @@ public import Vocabulary
 
 /// The box's side of `rushes check`: reads everything, changes nothing. The numbers are those of the invariants in ARCHITECTURE.md.
 public enum BoxCheck {
+    /// - Parameter isHeld: whether the backend in the home has bytes of this hash for an item; nil where that is not to be looked at.
     /// - Returns: what is wrong; nothing for a home in which nothing was ever taken.
     /// - Throws: when the home cannot be examined.
-    public static func run(home: String) async throws(Failure) -> [Finding] {
+    public static func run(
+        home: String, isHeld: (@Sendable (ItemID, SHA256Digest) throws(Failure) -> Bool)? = nil
+    ) async throws(Failure) -> [Finding] {
         guard try Home.isInUse(home) else { return [] }
         let catalog = try await Catalog.open(home: home)
         let staging = Staging(root: home + "/staging")
         var findings: [Finding] = []
-        for item in try catalog.items() { findings += try await check(item, catalog, staging) }
+        for item in try catalog.items() { findings += try await check(item, catalog, staging, isHeld) }
         findings += try await checkStrangers(catalog, staging)
         return findings
     }
@@ -18,7 +21,8 @@ public enum BoxCheck {
     // MARK: One item
 
     private static func check(
-        _ item: ItemRow, _ catalog: Catalog, _ staging: Staging
+        _ item: ItemRow, _ catalog: Catalog, _ staging: Staging,
+        _ isHeld: (@Sendable (ItemID, SHA256Digest) throws(Failure) -> Bool)?
     ) async throws(Failure) -> [Finding] {
         let files = try catalog.files(of: item.id)
         let uploads = try catalog.uploads(of: item.id)
@@ -32,6 +36,16 @@ public enum BoxCheck {
         for file in files {
             let upload = uploads.first { $0.role == file.role && $0.name == file.name }
             findings += checkState(file, of: item, upload)
+            // Invariant 1, across both sides: the backend said that it had these, and so nobody else needs to.
+            if let isHeld, item.server == IngestSettings.ownServerName, file.role.isGiven, file.state == .released,
+                let confirmed = upload?.confirmedSHA256, try !isHeld(item.id, confirmed)
+            {
+                findings.append(
+                    Finding(
+                        "released-unheld", invariant: 1,
+                        "The backend has confirmed a file and does not have it any more: pick it again.",
+                        subject: file.path))
+            }
             if file.state == .staged, let finding = try await checkBytes(file, of: item, staging) {
                 findings.append(finding)
             }

@@ -43,9 +43,9 @@ struct InboxWatch: Sendable {
     private func look(_ folder: inout Folder) async {
         let path = folder.path
         do throws(Failure) {
-            let presence = presence
+            let (presence, home) = (presence, enrolment.staging.home)
             let files = try await FileWork.run { _ throws(Failure) in
-                let files = try PickWalk([path]).files
+                let files = try PickWalk([path], home: home, followsLinksOut: false).files
                 guard presence.saw(path) else {
                     throw Failure(.sourceMissing, "its file system is not mounted.", detail: path.description)
                 }
@@ -81,7 +81,8 @@ struct InboxWatch: Sendable {
         guard !ready.isEmpty else { return }
         let members = ready.flatMap { [$0.original] + $0.sidecars }
         let report = try await enrolment.enrol(
-            PickRequest(paths: members.map(\.path), shoot: settings.shoot(), move: true, isAsked: false))
+            PickRequest(
+                paths: members.map(\.path), shoot: settings.shoot(), isShootChosen: false, move: true, isAsked: false))
         folder.known.formUnion(members)
         tell(report)
     }
@@ -97,7 +98,7 @@ struct InboxWatch: Sendable {
             case .alreadyThere: events(.note("“\(pick.path)” stays in its inbox: the backend has the same already."))
             case .refusedBefore(let reason):
                 events(.note("“\(pick.path)” stays in its inbox: refused before (\(reason.code))."))
-            case .new, .again, .joined: break
+            case .new, .lost, .again, .joined: break
             }
         }
     }

@@ -26,13 +26,16 @@ enum SystemFiles {
         "system volume information", "$recycle.bin", "recycler", "lost+found", "@eadir",
         // Sony XAVC: thumbnails of the clips
         "thmbnl",
+        // ASC MHL hash lists, ours among them
+        MHLManifest.folderName,
     ]
     private static let names: Set<String> = [
         ".ds_store", ".localized", ".nomedia", "thumbs.db", "ehthumbs.db", "desktop.ini", "autorun.inf",
         ".volumeicon.icns",
         ".metadata_never_index", ".com.apple.timemachine.donotpresent", "cachedir.tag",
         // Sony and Panasonic clip databases
-        "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm", "movieobj.bdm",
+        Receipt.name, "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm",
+        "movieobj.bdm",
     ]
     private static let extensions: Set<String> = [
         // Small copies that cameras make for their own display: GoPro, DJI, Canon

@@ -28,9 +28,15 @@ public struct IgnoredFile: Sendable, Hashable {
     public enum Reason: Sendable, Hashable {
         case systemFile
         case sidecarWithoutItem
+        /// Its item was moved, and this is to be copied.
+        case sidecarOfMoved
         case notAFile
         case brokenLink
+        /// A link out of the folder that was named, which a move does not follow.
+        case linkOut
         case tooDeep
+        /// The home of Rushes, or the folder of a backend.
+        case ownFolder
         case unreadable(String)
 
         /// A few words for the person.
@@ -38,14 +44,17 @@ public struct IgnoredFile: Sendable, Hashable {
             switch self {
             case .systemFile: "system file"
             case .sidecarWithoutItem: "sidecar without its photo or video"
+            case .sidecarOfMoved: "a sidecar of what was taken with --move: give that again"
             case .notAFile: "neither a file nor a folder"
             case .brokenLink: "link to nothing"
+            case .linkOut: "a link out of the folder, which --move does not follow"
             case .tooDeep: "too many folders inside each other"
+            case .ownFolder: "a folder in which Rushes itself works"
             case .unreadable(let message): message
             }
         }
         /// True where something that a person may have wanted was left behind.
-        public var isLoss: Bool { self != .systemFile }
+        public var isLoss: Bool { self != .systemFile && self != .ownFolder }
     }
     public var path: RawPath
     public var reason: Reason

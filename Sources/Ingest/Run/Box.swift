@@ -26,9 +26,14 @@ public actor Box {
 
     /// Writes down what is to be taken. Copies nothing yet; `run` does.
     public func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
-        let enrolment = Enrolment(
-            catalog: catalog, staging: staging, clock: settings.clock, random: settings.random)
-        return try await enrolment.enrol(request)
+        try await RunWatch.requireSameBackend(home: settings.home, settings.serverName, settings.clock)
+        return try await enrolment(catalog).enrol(request)
+    }
+
+    private func enrolment(_ catalog: Catalog) -> Enrolment {
+        Enrolment(
+            catalog: catalog, staging: staging, backend: client, server: settings.serverName, clock: settings.clock,
+            random: settings.random)
     }
 
     /// When `run` returns.
@@ -64,7 +69,8 @@ public actor Box {
     public func run(
         until end: RunEnd, events: @escaping @Sendable (BoxEvent) -> Void
     ) async throws(Failure) {
-        let watch = RunWatch(catalog: catalog, clock: settings.clock, end: end, events: events)
+        let watch = RunWatch(
+            catalog: catalog, server: settings.serverName, clock: settings.clock, end: end, events: events)
         guard let lock = try await watch.lock(home: settings.home) else { return }
         try await work(until: end, events: events)
         withExtendedLifetime(lock) {}
@@ -92,12 +98,10 @@ public actor Box {
         _ presence: InboxPresence, _ events: @escaping @Sendable (BoxEvent) -> Void
     ) async throws(Failure) -> Task<Void, Never>? {
         guard !settings.inboxes.folders.isEmpty else { return nil }
-        let enrolment = Enrolment(
-            catalog: try await Catalog.open(home: settings.home, now: settings.clock.now), staging: staging,
-            clock: settings.clock,
-            random: settings.random)
+        let catalog = try await Catalog.open(home: settings.home, now: settings.clock.now)
         let watch = InboxWatch(
-            enrolment: enrolment, settings: settings.inboxes, presence: presence, clock: settings.clock, events: events)
+            enrolment: enrolment(catalog), settings: settings.inboxes, presence: presence, clock: settings.clock,
+            events: events)
         return Task { await watch.run() }
     }
 
@@ -137,6 +141,15 @@ public actor Box {
 
     /// - Parameter ids: nil for all, in the order in which they were picked.
     public func items(_ ids: [ItemID]? = nil) async throws(Failure) -> [ItemStatus] { try await view.items(ids) }
+    /// Names of the sidecars without which these items went on, since they could not be read.
+    public func leftOut(_ ids: [ItemID]) async throws(Failure) -> [String] {
+        var names: [String] = []
+        for id in ids {
+            guard let item = try catalog.item(id) else { continue }
+            names += try catalog.files(of: id).filter { $0.isLeftOut(of: item) }.map(\.name)
+        }
+        return names
+    }
     /// - Throws: `not-found`.
     public func show(_ id: ItemID) async throws(Failure) -> ItemDetail { try await view.show(id) }
 }

@@ -1,5 +1,4 @@
 import Files
-import SQLite
 import Vocabulary
 
 /// A move takes files away from where they were named. The same command, given again after an interruption, still means them.
@@ -25,7 +24,7 @@ extension Enrolment {
             let absolute = try await FileWork.run { _ throws(Failure) in
                 try path.folder.resolved().appending(path.name)
             }
-            guard try catalog.picks(of: absolute, shoot: request.shoot).contains(where: \.isMoved) else {
+            guard try catalog.picks(of: absolute, shoot: request.chosenShoot).contains(where: \.isMoved) else {
                 _ = try path.resolved()
                 continue
             }
@@ -42,17 +41,16 @@ extension Enrolment {
         }
     }
 
-    /// The moved items of the named files and folders that the walk cannot have found: those still on their way, and all of those that were
-    /// named one by one.
-    func begun(_ named: NamedPaths, shoot: String, besides known: Set<ItemID>) async throws(Failure) -> [EnrolReport
-        .Pick]
-    {
-        var picks: [EnrolReport.Pick] = []
-        for item in try catalog.items("is_moved = 1 AND shoot = ?1", [SQLValue(shoot)]) {
-            let isNamed = named.taken.contains(item.source)
-            guard !known.contains(item.id),
-                isNamed || !item.state.isFinal && named.all.contains(where: { $0.holds(item.source) })
-            else { continue }
+    /// The items of the named files and folders that the walk cannot have found, since a move or somebody else has taken their sources away, or
+    /// a day or another shoot lies between: those still on their way, and all of those that were moved and are named one by one.
+    func begun(
+        _ named: NamedPaths, _ request: PickRequest, besides known: Set<ItemID>
+    ) throws(Failure) -> [EnrolReport.Pick] {
+        let all = Set(named.all)
+        var items = try catalog.items("state IN (\(Catalog.unfinishedStates))").filter { Self.holds(all, $0.source) }
+        for path in named.taken { items += try catalog.picks(of: path, shoot: request.chosenShoot).filter(\.isMoved) }
+        var (picks, seen) = ([EnrolReport.Pick](), known)
+        for item in items where seen.insert(item.id).inserted {
             let outcome: EnrolReport.Outcome =
                 switch item.state {
                 case .ready: .alreadyThere
@@ -63,5 +61,15 @@ extension Enrolment {
             picks.append(EnrolReport.Pick(item: item.id, path: item.source, outcome: outcome))
         }
         return picks
+    }
+
+    /// Whether one of the paths is this one or leads to it.
+    private static func holds(_ paths: Set<RawPath>, _ path: RawPath) -> Bool {
+        var place = path
+        while !paths.contains(place) {
+            if place.folder == place || place.folder == "." { return false }
+            place = place.folder
+        }
+        return true
     }
 }

@@ -6,6 +6,8 @@ public struct PickRequest: Sendable {
     /// Files and folders; folders are walked.
     public var paths: [RawPath]
     public var shoot: String
+    /// A person has named the shoot. Else it is today's, and what was picked from the same path on an earlier day stays where it is.
+    public var isShootChosen: Bool
     public var title, caption, place: String?
     /// The sources are to go once staging has them.
     public var move: Bool
@@ -16,11 +18,13 @@ public struct PickRequest: Sendable {
     public var isAsked: Bool
 
     public init(
-        paths: [RawPath], shoot: String, title: String? = nil, caption: String? = nil, place: String? = nil,
-        move: Bool = false, prepare: PrepareMode = .auto, uploadNow: Bool = false, isAsked: Bool = true
+        paths: [RawPath], shoot: String, isShootChosen: Bool = true, title: String? = nil, caption: String? = nil,
+        place: String? = nil, move: Bool = false, prepare: PrepareMode = .auto, uploadNow: Bool = false,
+        isAsked: Bool = true
     ) {
         self.paths = paths
         self.shoot = shoot
+        self.isShootChosen = isShootChosen
         self.title = title
         self.caption = caption
         self.place = place
@@ -29,6 +33,8 @@ public struct PickRequest: Sendable {
         self.uploadNow = uploadNow
         self.isAsked = isAsked
     }
+
+    var chosenShoot: String? { isShootChosen ? shoot : nil }
 }
 
 /// What came of a pick.
@@ -42,6 +48,8 @@ public struct EnrolReport: Sendable {
         case again
         /// The backend has these bytes in this shoot, confirmed.
         case alreadyThere
+        /// The backend had these bytes, confirmed, and does not know them any more: the item begins anew, as its next generation.
+        case lost
         /// The same bytes were refused before, for this reason.
         case refusedBefore(Reason)
     }
@@ -55,6 +63,8 @@ public struct EnrolReport: Sendable {
     }
     public internal(set) var picks: [Pick] = []
     public internal(set) var ignored: [IgnoredFile] = []
+    /// Why the backend could not be asked what it holds: what it confirmed earlier counts then.
+    public internal(set) var backendFault: Failure?
 
     /// The items that stand for what was picked, each once.
     public var items: [ItemID] {
@@ -68,6 +78,9 @@ public struct EnrolReport: Sendable {
 struct Enrolment: Sendable {
     let catalog: Catalog
     let staging: Staging
+    /// The backend in use, and how the catalog remembers it.
+    let backend: BackendClient?
+    let server: String
     let clock: BoxClock
     let random: BoxRandom
 
@@ -80,26 +93,39 @@ struct Enrolment: Sendable {
         let start = clock.now()
         let named = try await named(request)
         let paths = named.present
+        let (home, isMove) = (staging.home, request.move)
         let (plan, walkedOver) = try await FileWork.run { _ throws(Failure) in
-            let walk = try PickWalk(paths)
+            let walk = try PickWalk(paths, home: home, followsLinksOut: !isMove)
             return (PickPlan(walk.files), walk.ignored)
         }
         var report = EnrolReport()
         report.ignored = walkedOver + plan.ignored
         var picks = Catalog.Picks()
+        var backend = BackendAnswers(client: backend, clock: clock)
         for planned in plan.items {
-            let (id, outcome) = try await decide(planned.original, request)
+            let (id, outcome) = try await decide(planned.original, request, &backend)
             let item = id ?? makeID()
             report.picks.append(EnrolReport.Pick(item: item, path: planned.original.path, outcome: outcome))
             switch outcome {
             case .new: picks.new.append(newItem(item, planned, request))
+            case .lost: picks.lost.append(newItem(item, planned, request))
             case .again: picks.again.append(item)
-            case .alreadyThere, .refusedBefore: picks.sidecars += try await unknownSidecars(item, planned, request)
-            case .joined: break
+            case .alreadyThere, .refusedBefore, .joined: break
+            }
+            if outcome != .new, outcome != .lost {
+                let (unknown, isLeftOut) = try await unknownSidecars(item, planned)
+                if isLeftOut, outcome != .again { picks.again.append(item) }
+                // It would be taken away with its item, which nobody has asked for.
+                if try catalog.item(item)?.isMoved == true, !request.move {
+                    report.ignored += unknown.map { IgnoredFile(path: $0.path, reason: .sidecarOfMoved) }
+                } else {
+                    picks.sidecars += try rows(unknown, of: item, besides: picks.sidecars)
+                }
             }
         }
+        if report.picks.contains(where: { $0.outcome == .alreadyThere }) { report.backendFault = backend.fault }
         if request.move { try await markStaying(&report) }
-        let begun = try await begun(named, shoot: request.shoot, besides: Set(report.items))
+        let begun = try begun(named, request, besides: Set(report.items))
         report.picks += begun
         picks.again += begun.filter { $0.outcome == .again }.map(\.item)
         let new = Set(picks.new.map(\.id))
@@ -121,7 +147,7 @@ struct Enrolment: Sendable {
         for index in report.picks.indices {
             let pick = report.picks[index]
             switch pick.outcome {
-            case .new: break
+            case .new, .lost: break
             case .alreadyThere, .refusedBefore: report.picks[index].staysBehind = true
             case .joined, .again:
                 report.picks[index].staysBehind = try catalog.item(pick.item)?.isMoved == false
@@ -129,24 +155,41 @@ struct Enrolment: Sendable {
         }
     }
 
-    /// Sidecars are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once more.
+    /// Sidecars come and are edited after the first ingest: what a known item does not have yet is sent after it, and the item goes its way once
+    /// more.
+    /// - Returns: also whether there are some among the known ones that could not be read before.
     private func unknownSidecars(
-        _ id: ItemID, _ planned: PickPlan.Item, _ request: PickRequest
-    ) async throws(Failure) -> [FileRow] {
-        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.isMoved == request.move,
-            try !catalog.uploads(of: id).isEmpty
-        else { return [] }
-        let files = try catalog.files(of: id)
-        var names = Set(files.filter { $0.role == .sidecar }.map(\.name))
-        var added: [FileRow] = []
-        for sidecar in planned.sidecars {
-            let candidates = files.filter { $0.role == .sidecar && $0.bytes == sidecar.size }
-            var isKnown = false
-            for known in candidates where try await isSame(sidecar, known) { isKnown = true }
-            guard !isKnown else { continue }
-            added.append(row(sidecar, of: id, index: files.count + added.count, names: &names))
+        _ id: ItemID, _ planned: PickPlan.Item
+    ) async throws(Failure) -> ([WalkedFile], isLeftOut: Bool) {
+        guard !planned.sidecars.isEmpty, let item = try catalog.item(id), item.intent != .cancelled else {
+            return ([], false)
         }
-        return added
+        // What is no media goes nowhere, and neither does what belongs to it.
+        if item.state == .rejected, try catalog.uploads(of: id).isEmpty { return ([], false) }
+        let files = try catalog.files(of: id).filter { $0.role == .sidecar }
+        var (unknown, isLeftOut) = ([WalkedFile](), false)
+        for sidecar in planned.sidecars {
+            let ofSource = files.filter { $0.source == sidecar.path }
+            let wasLeftOut = ofSource.contains { $0.isLeftOut(of: item) }
+            if wasLeftOut { isLeftOut = true }
+            var isKnown = wasLeftOut || ofSource.contains { $0.state == .wanted }
+            for known in files where known.bytes == sidecar.size && !isKnown {
+                isKnown = try await isSame(sidecar, known)
+            }
+            if !isKnown { unknown.append(sidecar) }
+        }
+        return (unknown, isLeftOut)
+    }
+
+    /// - Parameter added: what other picks of the same bytes have brought already.
+    private func rows(
+        _ sidecars: [WalkedFile], of id: ItemID, besides added: [FileRow]
+    ) throws(Failure) -> [FileRow] {
+        guard !sidecars.isEmpty else { return [] }
+        let known = try (catalog.files(of: id) + added).filter { $0.item == id && $0.role == .sidecar }
+        var names = Set(known.map(\.name))
+        let last = known.compactMap { $0.path.split(separator: "-").last.flatMap { Int($0) } }.max() ?? 0
+        return sidecars.enumerated().map { row($1, of: id, index: last + 1 + $0, names: &names) }
     }
 
     /// Bytes of a name that both sides carry; what is longer is cut for showing, the path itself is not.
@@ -161,9 +204,9 @@ struct Enrolment: Sendable {
     // MARK: Known already?
 
     private func decide(
-        _ file: WalkedFile, _ request: PickRequest
+        _ file: WalkedFile, _ request: PickRequest, _ backend: inout BackendAnswers
     ) async throws(Failure) -> (ItemID?, EnrolReport.Outcome) {
-        for item in try catalog.picks(of: file.path, shoot: request.shoot).reversed() {
+        for item in try catalog.picks(of: file.path, shoot: request.chosenShoot).reversed() {
             let isSame = item.sourceSize == file.size && item.sourceModified == file.modified
             if item.intent == .cancelled, !item.isOver { return (item.id, .joined) }
             switch item.state {
@@ -173,12 +216,27 @@ struct Enrolment: Sendable {
             case .ready, .rejected: break
             }
         }
-        for (item, known) in try catalog.settled(bytes: file.size, shoot: request.shoot) {
+        var lost: ItemRow?
+        let settled = try catalog.settled(
+            bytes: file.size, shoot: request.shoot, orSource: request.isShootChosen ? nil : file.path, server: server)
+        for (item, known) in settled {
             guard try await isSame(file, known) else { continue }
+            // What was never sent needs no asking.
+            if let sha256 = known.sha256, try !catalog.uploads(of: item.id).isEmpty {
+                try await backend.ask([item.id])
+                if let held = backend.answers[item.id], !held.contains(sha256) {
+                    lost = item
+                    continue
+                }
+            }
             if item.state == .rejected, let reason = item.reason { return (item.id, .refusedBefore(reason)) }
             return (item.id, .alreadyThere)
         }
-        return (nil, .new)
+        guard let lost else { return (nil, .new) }
+        // On its way it finds out itself; with bytes of its own in staging it is left as it is.
+        guard lost.isOver else { return (lost.id, .joined) }
+        let isEmpty = try catalog.files(of: lost.id).allSatisfy { $0.state != .staged }
+        return isEmpty ? (lost.id, .lost) : (nil, .new)
     }
 
     /// The size is the same; then the ends, and only then the whole.

@@ -17,11 +17,19 @@ extension ItemPipeline {
             let staging = staging
             let board = board
             let start = before
-            let staged = try await FileWork.run { stop throws(Failure) in
-                try staging.removeUnfinished(of: item.id, keepsDerived: true)
-                return try staging.adopt(file, isMoved: item.isMoved, stop: stop) { bytes in
-                    if total > 0 { board.fraction(item, Double(start + bytes) / Double(total)) }
+            let staged: FileRow
+            do throws(Failure) {
+                staged = try await FileWork.run { stop throws(Failure) in
+                    try staging.removeUnfinished(of: item.id, keepsDerived: true)
+                    return try staging.adopt(file, isMoved: item.isMoved, stop: stop) { bytes in
+                        if total > 0 { board.fraction(item, Double(start + bytes) / Double(total)) }
+                    }
                 }
+            } catch {
+                // The footage does not wait for its sidecar, which is told of, and taken when it is picked again.
+                guard file.role == .sidecar, error.code == .sourceUnreadable else { throw error }
+                try await catalog.leftOut(file, of: item, Reason(error))
+                continue
             }
             try await catalog.staged(staged, of: item)
             if item.isMoved { try await finishMove(staged) }
@@ -31,11 +39,16 @@ extension ItemPipeline {
     }
 
     private func roomFailure(_ item: ItemRow, _ files: [FileRow]) throws(Failure) -> Failure? {
-        let given = files.reduce(0) { $0 + $1.sourceSize }
+        // What is renamed takes no room. Where that turns out not to be possible, the copy reserves its own.
+        let device = try Files.facts(staging.root)?.device
+        let given = files.reduce(0) { sum, file in
+            let isRenamed = item.isMoved && file.source.flatMap { (try? Files.facts($0))?.device } == device
+            return isRenamed ? sum : sum + file.sourceSize
+        }
         let free = try Files.freeBytes(at: staging.root)
         let made = SpacePolicy.madeBytes(original: item.sourceSize, mode: item.prepare)
         let policy = SpacePolicy(marginBytes: settings.bounds.spaceMarginBytes)
-        guard policy.decide(free: free, given: given, made: made) == .wait else { return nil }
+        guard given + made > 0, policy.decide(free: free, given: given, made: made) == .wait else { return nil }
         return SpacePolicy.failure(name: item.name, free: free, needed: given + made + policy.marginBytes)
     }
 
@@ -187,6 +200,13 @@ extension ItemPipeline {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
             }
+            if upload.generation == 0, let twin = try catalog.twin(of: file, item) {
+                // Once the backend has read those, it answers that it has these, and no byte goes twice.
+                let reason = "Waiting for “\(twin)”, which has the same bytes"
+                try await catalog.waits(item, reason)
+                board.state(item, item.state, waiting: reason)
+                return .later(Self.twinInterval)
+            }
             let uploader = Uploader(
                 item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
                 weather: weather, board: board, gate: gate,
@@ -208,6 +228,9 @@ extension ItemPipeline {
         try await catalog.attached(item)
         return .moved
     }
+
+    /// Seconds between two looks whether the same bytes have arrived as another item's.
+    private static let twinInterval = 0.5
 
     private func attachRequest(_ item: ItemRow, _ uploads: [UploadRow]) throws(Failure) -> AttachRequest {
         AttachRequest(
@@ -312,11 +335,7 @@ extension ItemPipeline {
         case .go: return true
         case .stay: return false
         case .goIfSourceHasIt:
-            guard let source = file.source else { return false }
-            let staging = staging
-            return try await FileWork.run { stop throws(Failure) in
-                try staging.hasSameBytes(source, as: file, stop: stop)
-            }
+            return try await sourceHas(file)
         }
     }
 }

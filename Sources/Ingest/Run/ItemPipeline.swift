@@ -83,7 +83,11 @@ struct ItemPipeline: Sendable {
             return try await end(item, .missing, Reason(failure), isRetryable: true)
         case .sourceUnreadable where item.state == .picked:
             return try await end(item, .failed, Reason(failure), isRetryable: true)
-        case .stagingMissing, .stagingDamaged: return try await recoverStaged(item, failure)
+        case .stagingMissing, .stagingDamaged:
+            do throws(Failure) { return try await recoverStaged(item, failure) } catch {
+                guard error.code != .stagingMissing, error.code != .stagingDamaged else { throw error }
+                return try await failed(item, error)
+            }
         default: break
         }
         let attempts = try await catalog.attemptFailed(item, failure)
@@ -103,8 +107,6 @@ struct ItemPipeline: Sendable {
         }
     }
 
-    private enum StagedCondition { case whole, damaged, lost }
-
     /// Staged bytes are gone: taken again where the source still is what it was, else the item is missing.
     private func recoverStaged(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
         guard item.attempts + 1 < retries.attemptMax else {
@@ -113,18 +115,14 @@ struct ItemPipeline: Sendable {
         var damaged: [FileRow] = []
         for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
             let staging = staging
-            let condition = try await FileWork.run { stop throws(Failure) in
-                if (try? staging.verify(file, stop: stop)) != nil { return StagedCondition.whole }
+            let isWhole = try await FileWork.run { stop throws(Failure) in
+                if (try? staging.verify(file, stop: stop)) != nil { return true }
                 try stop.check()
-                guard let source = file.source, try staging.hasSameBytes(source, as: file, stop: stop) else {
-                    return .lost
-                }
-                return .damaged
+                return false
             }
-            switch condition {
-            case .whole: continue
-            case .lost: return try await end(item, .missing, Reason(failure), isRetryable: true)
-            case .damaged: break
+            if isWhole { continue }
+            guard try await sourceHas(file) else {
+                return try await end(item, .missing, Reason(failure), isRetryable: true)
             }
             // What is left there is not the file any more.
             try staging.remove(below: file.path)

@@ -16,7 +16,7 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
     public var bytes: Int
     /// Of those, what the store has acknowledged.
     public var confirmedBytes: Int
-    /// What the backend offers of it; printed as `role/name`, since their signed URLs do not last.
+    /// What the backend offers of it, as it said last; without URLs, which do not last.
     public var outputs: [Rendition]
     /// Given files that are still in staging.
     public var staged: [String]

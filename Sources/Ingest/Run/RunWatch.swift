@@ -4,6 +4,8 @@ import Vocabulary
 /// One process works a home at a time; the others look on.
 struct RunWatch: Sendable {
     let catalog: Catalog
+    /// The backend that this process would work with.
+    let server: String
     let clock: BoxClock
     let end: Box.RunEnd
     let events: @Sendable (BoxEvent) -> Void
@@ -12,16 +14,18 @@ struct RunWatch: Sendable {
     static let interval = 0.3
 
     /// - Returns: the runner's lock, as soon as nobody else holds it; nil when everything is finished before.
+    /// - Throws: also what `requireSameBackend` does.
     func lock(home: String) async throws(Failure) -> FileLock? {
-        let path = home + "/runner.lock"
+        let path = Self.lockPath(home)
         var said: [ItemID: ItemState] = [:]
         var isFollowing = false
         while true {
-            if let lock = try FileLock.acquire(path) {
+            if let lock = try FileLock.acquire(path, saying: server) {
                 if isFollowing { events(.tookOver) }
                 return lock
             }
             if !isFollowing {
+                try await Self.requireSameBackend(home: home, server, clock)
                 isFollowing = true
                 events(.following(process: FileLock.holder(path)))
             }
@@ -29,6 +33,24 @@ struct RunWatch: Sendable {
             await clock.sleep(Self.interval)
             if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
         }
+    }
+
+    static func lockPath(_ home: String) -> String { home + "/runner.lock" }
+
+    /// Whoever works the home brings all of its items to one backend: another one that was asked for would be passed over in silence.
+    /// - Throws: `already-running`.
+    static func requireSameBackend(home: String, _ server: String, _ clock: BoxClock) async throws(Failure) {
+        let path = lockPath(home)
+        // Twice: whoever has just begun may not have come to say so.
+        for look in 0..<2 {
+            guard let other = FileLock.words(path), other != server, try FileLock.isHeld(path) else { return }
+            if look == 0 { await clock.sleep(interval) }
+        }
+        let name = FileLock.words(path).map { $0 == IngestSettings.ownServerName ? "the backend in the home" : $0 }
+        throw Failure(
+            .alreadyRunning,
+            "Another rushes\(FileLock.holder(path).map { " (process \($0))" } ?? "") works on this home with \(name ?? "another backend"): name the same one, or wait until it has ended.",
+            detail: "\(server) was asked for")
     }
 
     private var endsAtHandover: Bool { if case .itemsHandedOver = end { true } else { false } }

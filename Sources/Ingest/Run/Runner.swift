@@ -104,16 +104,28 @@ struct Runner: Sendable {
         for name in names {
             // A folder whose item the catalog does not know is left alone: `check` tells of it.
             guard let id = ItemID(rawValue: name), let item = try catalog.item(id) else { continue }
-            let hasUploads = try !catalog.uploads(of: item.id).isEmpty
-            try await FileWork.run { _ throws(Failure) in
-                try staging.removeUnfinished(of: item.id, keepsDerived: hasUploads)
-            }
-            if item.isMoved {
-                for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
-                    try await pipeline.finishMove(file)
+            do throws(Failure) { try await makeGood(item) } catch {
+                // Only where nothing at all can be written down. What else there is of this item shows when its turn comes, or waits for the next
+                // start: the others go on.
+                switch error.code {
+                case .cancelled, .databaseError: throw error
+                default: continue
                 }
             }
-            if item.isOver { try await pipeline.release(item.id) }
         }
+    }
+
+    private func makeGood(_ item: ItemRow) async throws(Failure) {
+        let (catalog, staging) = (pipeline.catalog, pipeline.staging)
+        let hasUploads = try !catalog.uploads(of: item.id).isEmpty
+        try await FileWork.run { _ throws(Failure) in
+            try staging.removeUnfinished(of: item.id, keepsDerived: hasUploads)
+        }
+        if item.isMoved {
+            for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
+                try await pipeline.finishMove(file)
+            }
+        }
+        if item.isOver { try await pipeline.release(item.id) }
     }
 }

@@ -30,6 +30,8 @@ struct WorkQueue: Sendable {
         /// An event came while it was being looked at.
         var isHinted = false
         var lookedAt = -Double.infinity
+        /// The disk has no room for it at present.
+        var lacksRoom = false
     }
     /// Seconds between two looks at an item while events would tell of its end: they are hints, one may get lost, and none tells how far it is.
     static let watchIntervals = 2.0...15.0
@@ -42,7 +44,7 @@ struct WorkQueue: Sendable {
     private let order: QueueOrder
     /// In the order in which they are worked on. Gone through whole whenever something has happened, so they stand side by side.
     private var entries: [Entry] = []
-    /// Set while the disk has no room for the next item.
+    /// Why items lack room; nil where none does.
     private var noRoom: Failure?
     /// Events come.
     private var isLive = false
@@ -69,14 +71,14 @@ struct WorkQueue: Sendable {
         }.map(\.id)
     }
 
-    /// The disk is full and nothing is on its way that could free room.
+    /// There is no room for an item, and nothing else is left to do that could free some.
     var stuckFailure: Failure? {
-        guard let noRoom, !entries.contains(where: canFreeRoom) else { return nil }
+        guard let noRoom, entries.contains(where: \.lacksRoom), !entries.contains(where: canGoOn) else { return nil }
         return noRoom
     }
 
-    private func canFreeRoom(_ entry: Entry) -> Bool {
-        entry.running != nil || entry.intent == .cancelled || entry.intent == .run && entry.state != .picked
+    private func canGoOn(_ entry: Entry) -> Bool {
+        entry.running != nil || entry.intent == .cancelled || entry.intent == .run && !entry.lacksRoom
     }
 
     /// Takes up what is new in the catalog, and drops what is over.
@@ -106,7 +108,9 @@ struct WorkQueue: Sendable {
         for index in entries.indices {
             let isNamed = news.everything || news.items.contains(entries[index].id)
             // The backend may be done with an item before its last answer has been written down here.
-            if isNamed, entries[index].state == .uploading, entries[index].running != nil { entries[index].isHinted = true }
+            if isNamed, entries[index].state == .uploading, entries[index].running != nil {
+                entries[index].isHinted = true
+            }
             guard entries[index].state == .processing else { continue }
             if isNamed {
                 entries[index].isHinted = entries[index].running != nil
@@ -130,7 +134,7 @@ struct WorkQueue: Sendable {
             else { continue }
             let stage = Self.stage(
                 entries[index].state, entries[index].intent, isSmall: entries[index].isSmall)
-            if stage == .staging, noRoom != nil { continue }
+            if stage == .staging, entries[index].lacksRoom { continue }
             guard running[stage.rawValue] < limit(stage) else { continue }
             running[stage.rawValue] += 1
             entries[index].running = stage
@@ -159,16 +163,21 @@ struct WorkQueue: Sendable {
             entry.lookedAt = now
             if entry.isHinted { entry.notBefore = now + Self.hintSpacing }
             entry.pollCount += 1
-        case .noRoom(let failure): noRoom = failure
+        case .noRoom(let failure):
+            entry.lacksRoom = true
+            noRoom = failure
         case .moved where entry.state == .processing && isLive && !entry.isHinted:
             // Just handed over: an event will tell.
             entry.notBefore = now + Self.watchIntervals.lowerBound
         case .moved, .finished, .stopped: break
         }
         entry.isHinted = false
-        // Whatever ends may have freed room.
-        if case .finished = outcome { noRoom = nil }
         if item != nil { entries[index] = entry } else { entries.remove(at: index) }
+        // Whatever ends may have freed room.
+        if case .finished = outcome, noRoom != nil {
+            noRoom = nil
+            for index in entries.indices { entries[index].lacksRoom = false }
+        }
     }
 
     private var watchInterval: Double {

@@ -65,8 +65,13 @@ extension Staging {
         file.xxh128 = hashes.xxh128
         file.ends = try FileEnds.sha256(of: staged, size: before.size)
         file.state = .staged
-        if let source = file.source { file.isSourceRemoved = try Files.facts(source) == nil }
+        if let source = file.source { file.isSourceRemoved = Self.isGone(source) }
         return file
+    }
+
+    /// What cannot be looked at may still be there: the next start tries to finish the move.
+    private static func isGone(_ source: RawPath) -> Bool {
+        do throws(Failure) { return try Files.facts(source) == nil } catch { return false }
     }
 
     /// The source stays. Its hash is taken in the pass that copies it.

@@ -5,6 +5,7 @@ import Vocabulary
 /// its folder, so that it is found again without the catalog.
 struct Staging: Sendable {
     let root: String
+    var home: String { Files.folder(of: root) }
 
     /// Makes the folder: for this user only, kept out of backups.
     static func open(home: String) throws(Failure) -> Staging {

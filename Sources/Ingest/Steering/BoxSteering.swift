@@ -93,7 +93,7 @@ public struct BoxSteering: Sendable {
             }
             if left.isEmpty || clock.seconds >= end { return left }
             // Let go at once: only to see whether anybody holds it.
-            if try FileLock.acquire(home + "/runner.lock") != nil { return left }
+            if try FileLock.acquire(RunWatch.lockPath(home)) != nil { return left }
             await clock.sleep(Self.interval)
             if Task.isCancelled { return left }
         }
@@ -128,7 +128,7 @@ extension Box {
     /// Cancels what is to be cancelled of these items, unless another process works the home: that one does it then.
     /// - Throws: what is everybody's fault once patience is over; the intent stays.
     public func carryOutCancelling(_ ids: [ItemID]) async throws(Failure) {
-        guard let lock = try FileLock.acquire(home + "/runner.lock") else { return }
+        guard let lock = try FileLock.acquire(RunWatch.lockPath(home)) else { return }
         let pipeline = pipeline(InboxPresence([])) { _ in }
         for id in ids {
             _ = await pipeline.advance(id, pollCount: 0)

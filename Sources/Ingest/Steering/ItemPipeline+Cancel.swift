@@ -65,7 +65,8 @@ extension ItemPipeline {
         return true
     }
 
-    private func sourceHas(_ file: FileRow) async throws(Failure) -> Bool {
+    /// Whether the source still has the same bytes. One that cannot be read is as good as none.
+    func sourceHas(_ file: FileRow) async throws(Failure) -> Bool {
         guard let source = file.source else { return false }
         let staging = staging
         do throws(Failure) {

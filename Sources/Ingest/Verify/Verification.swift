@@ -30,9 +30,10 @@ public struct Verification: Sendable {
         _ paths: [RawPath], progress: @escaping @Sendable (Double) -> Void
     ) async throws(Failure) -> VerifyReport {
         let plan = VerifyPlan(try await catalog?.known() ?? [])
-        let walk = try await FileWork.run { _ throws(Failure) in try PickWalk(paths) }
+        let home = catalog.map { Files.folder(of: $0.database.path) }
+        let walk = try await FileWork.run { _ throws(Failure) in try PickWalk(paths, home: home) }
         var report = VerifyReport()
-        var backend = Asking(client: client)
+        var backend = BackendAnswers(client: client)
         let total = max(1, walk.files.reduce(0) { $0 + $1.size })
         var before = 0
         for file in walk.files {
@@ -80,34 +81,6 @@ public struct Verification: Sendable {
             return (nil, error.message)
         }
     }
-
-    /// Each item once, and nothing more after the backend did not answer.
-    private struct Asking {
-        let client: BackendClient?
-        var answers: VerifyPlan.Answers = [:]
-        var isReachable: Bool
-
-        init(client: BackendClient?) {
-            self.client = client
-            isReachable = client != nil
-        }
-
-        mutating func ask(_ items: [ItemID]) async throws(Failure) {
-            for item in items where isReachable && answers[item] == nil {
-                guard let client else { return }
-                do throws(Failure) {
-                    let document = try await client.item(item)
-                    answers[item] = Set(document.uploads.compactMap(\.sha256Recomputed))
-                } catch {
-                    switch error.code {
-                    case .cancelled: throw error
-                    case .notFound, .gone: answers[item] = []
-                    default: isReachable = false
-                    }
-                }
-            }
-        }
-    }
 }
 
 extension IgnoredFile.Reason {
@@ -115,9 +88,9 @@ extension IgnoredFile.Reason {
     fileprivate var verifyStatus: VerifyStatus? {
         switch self {
         case .systemFile: .system
-        case .sidecarWithoutItem: .notTaken
+        case .sidecarWithoutItem, .sidecarOfMoved: .notTaken
         case .tooDeep, .unreadable: .unreadable
-        case .notAFile, .brokenLink: nil
+        case .notAFile, .brokenLink, .linkOut, .ownFolder: nil
         }
     }
 }

@@ -62,7 +62,9 @@ struct PictureChain: Equatable {
         if facts.cropTop > 0 { filters.append("crop=iw:\(facts.height):0:\(facts.cropTop)") }
         filters += Self.planar(facts)
         if facts.isInterlaced {
-            filters.append("bwdif=mode=\(fieldsBecomeFrames ? "send_field" : "send_frame"):parity=auto:deint=all")
+            filters.append(
+                "bwdif=mode=\(fieldsBecomeFrames ? "send_field" : "send_frame"):parity=\(facts.fieldOrder.rawValue):deint=all"
+            )
         }
         switch facts.hdr {
         case .hlg:

@@ -18,7 +18,7 @@ struct TranscodePlan: Equatable {
         var rate: Rational
         /// Every n-th decoded frame is kept.
         var keepEvery: Int
-        /// Largest first: the first is made from the decoded pictures, the others from its.
+        /// Largest first: the first is made from the decoded pictures, each of the others from the pictures of the one before.
         var renditions: [Rendition]
         var sound: Sound?
     }
@@ -31,13 +31,17 @@ struct TranscodePlan: Equatable {
     }
 
     struct Sound: Equatable {
-        var stream: Int
+        /// One, or two of one channel each: left and right.
+        var streams: [Int]
         /// Hz.
         var sampleRate: Int
         var channels: Int
         var bitRate: Int
         /// Recorders with many channels and no names for them have the main microphones on the first two.
         var takesFirstPair: Bool
+
+        /// Of each stream, as it is given to the encoder.
+        var channelsPerStream: Int { channels / streams.count }
     }
 
     /// What is made from delivered pictures as they pass by.
@@ -102,7 +106,7 @@ struct TranscodePlan: Equatable {
         } else {
             work = .encode(
                 Self.encode(
-                    video, wanted: wanted, sound: survey.tracks.audio, duration: survey.duration, isSafest: isSafest))
+                    video, wanted: wanted, sound: Sound(survey.tracks), duration: survey.duration, isSafest: isSafest))
         }
     }
 
@@ -119,7 +123,7 @@ struct TranscodePlan: Equatable {
     }
 
     private static func encode(
-        _ video: VideoFacts, wanted: [(OutputName, PictureBounds)], sound: StreamDescription?, duration: Double,
+        _ video: VideoFacts, wanted: [(OutputName, PictureBounds)], sound: Sound?, duration: Double,
         isSafest: Bool
     ) -> Encode {
         let display = video.displaySize
@@ -137,7 +141,7 @@ struct TranscodePlan: Equatable {
                         : PictureChain(
                             video, size: size, target: .video, fieldsBecomeFrames: true, isSafest: isSafest))
             },
-            sound: sound.map(Sound.init))
+            sound: sound)
     }
 
     static func origin(video: Double, sound: Double?) -> Double {
@@ -168,10 +172,12 @@ extension TranscodePlan.Sound {
     /// AAC knows these two everywhere; other rates become 48 kHz.
     private static let keptRates: Set<Int> = [44_100, 48_000]
 
-    init(_ track: StreamDescription) {
-        stream = track.index
+    /// - Returns: nil where there is nothing to hear.
+    init?(_ tracks: TrackChoice) {
+        guard let track = tracks.audio else { return nil }
+        streams = [track.index] + (tracks.rightAudio.map { [$0.index] } ?? [])
         sampleRate = Self.keptRates.contains(track.sampleRate) ? track.sampleRate : 48_000
-        channels = track.channels == 1 ? 1 : 2
+        channels = track.channels == 1 && tracks.rightAudio == nil ? 1 : 2
         bitRate = channels == 1 ? 96_000 : 160_000
         takesFirstPair = track.channels > 2 && track.layout == nil
     }
@@ -182,7 +188,7 @@ extension TranscodePlan.Sound {
         // Gaps are filled and overlaps cut; the speed is never bent. Sound from before the first sample is cut, a late start filled.
         let filters = [
             takesFirstPair ? "pan=stereo|c0=c0|c1=c1" : nil, "aresample=\(sampleRate):async=1:first_pts=\(first)",
-            "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(channels == 1 ? "mono" : "stereo")",
+            "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(channelsPerStream == 1 ? "mono" : "stereo")",
         ]
         return filters.compactMap(\.self).joined(separator: ",")
     }

@@ -27,6 +27,11 @@ struct Beginning: ~Copyable {
             try Frame.allocate(), try Frame.allocate())
     }
 
+    /// Codecs of whole pictures that say nothing of fields, or nothing that their encoders keep to: the container's word is all there is.
+    private static let fieldlessCodecs: Set<String> = [
+        "mjpeg", "ffv1", "huffyuv", "ffvhuff", "utvideo", "magicyuv", "v210", "v410",
+    ]
+
     /// A majority, since single frames are flagged wrong by some encoders.
     var isInterlaced: Bool { interlaced * 2 > decoded }
 
@@ -82,7 +87,8 @@ struct Beginning: ~Copyable {
             transfer: shown.transfer ?? video.color.transfer, matrix: shown.matrix ?? video.color.matrix)
         let aspect = video.sampleAspect.isKnown ? video.sampleAspect : first.sampleAspect
         let area = ActiveArea(codec: video.codec, width: first.width, height: first.height, sampleAspect: aspect)
-        return VideoFacts(
+        let isByContainer = !isInterlaced && video.isInterlaced && Self.fieldlessCodecs.contains(video.codec ?? "")
+        var facts = VideoFacts(
             stream: video.index, codec: video.codec, profile: video.profile, width: first.width, height: area.height,
             cropTop: area.cropTop, sampleAspect: area.sampleAspect,
             orientation: (video.displayMatrix ?? first.displayMatrix).map(Orientation.init(matrix:)) ?? .upright,
@@ -90,11 +96,14 @@ struct Beginning: ~Copyable {
             hdr: VideoFacts.HDR(
                 color: color, peak: first.peakLuminance, dolbyProfile: video.dolbyVisionProfile,
                 dolbyCompatibility: video.dolbyVisionCompatibility, hasDolbyMetadata: first.hasDolbyVisionMetadata),
-            hasAlpha: first.pixelFormat.hasAlpha, isInterlaced: isInterlaced, timeBase: video.timeBase, frames: frames,
+            hasAlpha: first.pixelFormat.hasAlpha, isInterlaced: isInterlaced || isByContainer,
+            timeBase: video.timeBase, frames: frames,
             averageRate: span.rate, hasVariableRate: isVariable,
             start: first.bestTimestamp.map { max(span.start, video.timeBase.seconds($0)) } ?? span.start,
             end: span.end,
             keyframeIntervalMax: keyframeIntervalMax, hasEdits: hasEdits)
+        if isByContainer { facts.fieldOrder = video.isBottomFieldFirst ? .bottomFirst : .topFirst }
+        return facts
     }
 }
 

@@ -25,7 +25,11 @@ struct CaptureMetadata: Equatable {
             return nil
         }
         // What the camera's owner saw on the clock comes before the UTC that the muxer wrote.
-        for key in ["com.apple.quicktime.creationdate", "date-eng", "creation_time", "modification_date", "date"] {
+        let keys = [
+            "com.apple.quicktime.creationdate", "date_recorded", "date_recorded-eng", "date-eng", "creation_time",
+            "modification_date", "date",
+        ]
+        for key in keys {
             guard let found = value(key), let time = CaptureTime.normalized(found.text) else { continue }
             takenAt = time
             takenAtSource = key

@@ -67,6 +67,10 @@ struct Survey {
             survey.capture.takenAt = time
             survey.capture.takenAtSource = "asf-creation-date"
         }
+        if format == .avi, let time = try RIFFDate.text(source).flatMap(RIFFDate.normalized) {
+            survey.capture.takenAt = time
+            survey.capture.takenAtSource = "avi-idit"
+        }
         survey.warnings += tracks.skippedAudio.map { track in
             MediaWarning(
                 "audio-track-skipped",

@@ -4,6 +4,8 @@ import FFmpeg
 struct TrackChoice: Equatable {
     var video: StreamDescription?
     var audio: StreamDescription?
+    /// The other channel of the same recording; `audio` is then the left one.
+    var rightAudio: StreamDescription?
     /// Every sound track, for the facts.
     var allAudio: [StreamDescription]
     /// Sound tracks that nothing here decodes.
@@ -20,6 +22,22 @@ struct TrackChoice: Equatable {
         allAudio = streams.filter { $0.kind == .audio }
         let audible = allAudio.filter { $0.hasDecoder && !$0.isEncrypted && $0.channels > 0 && $0.sampleRate > 0 }
         audio = audible.first(where: \.isDefault) ?? audible.first
+        if let chosen = audio, let partner = audible.first(where: { Self.areChannels(chosen, $0) }) {
+            let isSwapped = chosen.layout?.contains("FR") == true || partner.layout?.contains("FL") == true
+            (audio, rightAudio) = isSwapped ? (partner, chosen) : (chosen, partner)
+        }
         skippedAudio = allAudio.filter { !audible.contains($0) }
+    }
+
+    /// Camcorders write each microphone into a track of its own, uncompressed; the first two are what a stereo track would be elsewhere.
+    /// Compressed tracks of one channel are languages or other choices, of which one is meant.
+    private static func areChannels(_ one: StreamDescription, _ other: StreamDescription) -> Bool {
+        let startMax = 0.05, endMax = 0.5
+        func seconds(_ track: StreamDescription) -> Double { track.timeBase.seconds(track.start ?? 0) }
+        let endsTogether = one.end.flatMap { end in other.end.map { abs(end - $0) <= endMax } } ?? true
+        return one.index != other.index && one.channels == 1 && other.channels == 1
+            && one.codec?.hasPrefix("pcm_") == true && one.codec == other.codec && one.sampleRate == other.sampleRate
+            && one.metadata["language"] == other.metadata["language"]
+            && abs(seconds(one) - seconds(other)) <= startMax && endsTogether
     }
 }

@@ -60,7 +60,8 @@ struct TrackSurvey {
                 if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
                 if index == nil, !packet.isDiscarded, !packet.isCorrupt {
                     if let time = packet.pts ?? packet.dts {
-                        if early.count < decodePacketMax { early.append(time) }
+                        // A decoding time cannot be held against the time at which a picture comes out of the decoder.
+                        if packet.pts != nil, early.count < decodePacketMax { early.append(time) }
                         timing.add(time, duration: packet.duration)
                         if packet.isKey { keyframes.add(time) }
                     } else {

@@ -11,6 +11,14 @@ struct VideoFacts: Equatable {
         case dolbyVision(profile: Int)
     }
 
+    /// Which field of an interlaced picture is shown first.
+    enum FieldOrder: String {
+        /// As each decoded picture says.
+        case ofPictures = "auto"
+        case topFirst = "tff"
+        case bottomFirst = "bff"
+    }
+
     var stream: Int
     var codec: String?
     var profile: Int
@@ -27,6 +35,7 @@ struct VideoFacts: Equatable {
     /// The alpha channel is in the pixels.
     var hasAlpha: Bool
     var isInterlaced: Bool
+    var fieldOrder = FieldOrder.ofPictures
     var timeBase: Rational
     /// Shown frames; nil where counting would mean decoding.
     var frames: Int

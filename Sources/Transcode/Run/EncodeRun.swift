@@ -50,7 +50,7 @@ final class EncodeRun {
         } else {
             sound = nil
         }
-        demuxer.keepOnly(Set([video.stream] + (encode.sound.map { [$0.stream] } ?? [])))
+        demuxer.keepOnly(Set([video.stream] + (encode.sound?.streams ?? [])))
         let renditions = try Renditions.open(
             plan, encode: encode, settings: settings, threads: threads, limits: limits, outputs: outputs, sound: sound)
         return EncodeRun(
@@ -64,7 +64,7 @@ final class EncodeRun {
             if packet.stream == video.stream {
                 if try decoder.send(packet) == .damaged { damaged += 1 }
                 try drainDecoder()
-            } else if let sound, packet.stream == encode.sound?.stream {
+            } else if let sound {
                 try sound.take(packet) { (packet) throws(Failure) in try self.write(sound: packet) }
             }
         }

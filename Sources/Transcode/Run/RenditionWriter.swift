@@ -19,7 +19,7 @@ final class RenditionWriter {
     private var heldTime: Int64?
 
     /// Made from this one's pictures.
-    var smaller: [RenditionWriter] = []
+    var smaller: RenditionWriter?
     var stills: Stills?
 
     private var graph: FilterGraph?
@@ -57,7 +57,7 @@ final class RenditionWriter {
     /// - Parameter descriptor: open for reading and writing, empty.
     static func open(
         _ rendition: TranscodePlan.Rendition, of plan: TranscodePlan.Encode, settings: TranscodeSettings,
-        threads: ThreadPlan, descriptor: Int32, bytesMax: Int, sound: SoundEncoder?
+        motionRefinement: Int?, threads: ThreadPlan, descriptor: Int32, bytesMax: Int, sound: SoundEncoder?
     ) throws(Failure) -> RenditionWriter {
         // Half a tick of the source: deinterlacing puts a second field between two frames.
         let encoderTimeBase = plan.timeBase.scaled(by: 1, over: 2)
@@ -65,7 +65,7 @@ final class RenditionWriter {
             Encoder.H264(
                 width: rendition.width, height: rendition.height, timeBase: encoderTimeBase, rate: plan.rate,
                 preset: settings.preset, crf: settings.crf, keyframeIntervalMax: keyframeIntervalMax(plan.rate),
-                threads: threads.encoder))
+                threads: threads.encoder, motionRefinement: motionRefinement))
         let muxer = try Muxer.mp4(descriptor, bytesMax: bytesMax)
         let videoStream = try muxer.addStream(from: encoder)
         let soundStream: Int?
@@ -125,7 +125,7 @@ final class RenditionWriter {
         }
         try encoder.finish()
         try drainEncoder()
-        for writer in smaller { try writer.finishPictures(end: end) }
+        try smaller?.finishPictures(end: end)
     }
 
     func finishFile() throws(Failure) { try muxer.finish() }
@@ -167,7 +167,7 @@ final class RenditionWriter {
         let shownUntil = encoderTimeBase.seconds(time + duration)
         end = max(end, shownUntil)
         try encoder.send(held)
-        for writer in smaller { try writer.take(held, timeBase: encoderTimeBase) }
+        try smaller?.take(held, timeBase: encoderTimeBase)
         try stills?.take(held, from: encoderTimeBase.seconds(time), to: shownUntil)
         heldTime = nil
         try drainEncoder()

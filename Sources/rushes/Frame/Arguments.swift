@@ -1,18 +1,22 @@
+import Files
 import Vocabulary
 
 /// A verb's arguments, parsed and checked against its table.
 struct Arguments: Sendable, Equatable {
-    private(set) var operands: [String] = []
+    /// As the system gave them: names are not always UTF-8.
+    private(set) var paths: [RawPath] = []
+    var operands: [String] { paths.map(\.description) }
     private var switches: Set<String> = []
     private var values: [String: String] = [:]
 
     /// - Throws: `usage`, in one sentence.
-    init(_ words: some Sequence<String>, for verb: Verb) throws(Failure) {
+    init(_ words: some Sequence<RawPath>, for verb: Verb) throws(Failure) {
         var words = Array(words)[...]
         var takesOptions = true
-        while let word = words.popFirst() {
+        while let raw = words.popFirst() {
+            let word = raw.description
             guard takesOptions, word.hasPrefix("-"), word != "-" else {
-                operands.append(word)
+                paths.append(raw)
                 continue
             }
             if word == "--" {
@@ -32,15 +36,15 @@ struct Arguments: Sendable, Equatable {
                 switches.insert(name)
                 continue
             }
-            guard let value = halves.count == 2 ? String(halves[1]) : words.popFirst() else {
+            guard let value = halves.count == 2 ? String(halves[1]) : words.popFirst()?.description else {
                 throw Self.usage("\(name) needs a value", verb)
             }
             values[name] = value
         }
-        guard operands.count >= verb.operandCount.lowerBound else {
+        guard paths.count >= verb.operandCount.lowerBound else {
             throw Self.usage("rushes \(verb.name) needs \(verb.operands)", verb)
         }
-        guard operands.count <= verb.operandCount.upperBound else {
+        guard paths.count <= verb.operandCount.upperBound else {
             throw Self.usage(
                 "rushes \(verb.name) takes only \(verb.operands.isEmpty ? "options" : verb.operands)", verb)
         }

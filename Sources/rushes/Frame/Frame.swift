@@ -1,3 +1,4 @@
+import Files
 import Foundation
 import Glibc
 import Vocabulary
@@ -5,11 +6,11 @@ import Vocabulary
 /// From the words of the command line to the exit code.
 enum Frame {
     static func run() async -> Never {
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words = arguments()
         let code: ExitCode
         do throws(Failure) { code = try await run(words) } catch {
             // A person reads the sentence, a program the same as JSON.
-            if words.contains(Verb.Option.json.name) { try? Output.json(error) }
+            if words.contains(RawPath(Verb.Option.json.name)) { try? Output.json(error) }
             Output.say(error.message)
             code = ExitCode(error)
         }
@@ -17,14 +18,21 @@ enum Frame {
         _exit(code.rawValue)
     }
 
-    static func run(_ words: [String]) async throws(Failure) -> ExitCode {
-        switch words.first {
+    /// As bytes: a `String` would repair what is not UTF-8, and name another file.
+    private static func arguments() -> [RawPath] {
+        (1..<max(1, Int(CommandLine.argc))).compactMap { index in
+            CommandLine.unsafeArgv[index].map { RawPath(Array(UnsafeRawBufferPointer(start: $0, count: strlen($0)))) }
+        }
+    }
+
+    static func run(_ words: [RawPath]) async throws(Failure) -> ExitCode {
+        switch words.first?.description {
         case nil, "--help", "-h":
             try Output.line(Help.all)
         case "--version":
             try Output.line(Help.version)
         case "help":
-            guard let name = words.dropFirst().first else {
+            guard let name = words.dropFirst().first?.description, name != "help" else {
                 try Output.line(Help.all)
                 break
             }

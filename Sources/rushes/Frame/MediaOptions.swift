@@ -37,6 +37,16 @@ enum OutputPath {
             throw Failure(.usage, "“\(path)” is the source itself: give another name.")
         }
     }
+    /// What a name ends in says what is wanted. One without an ending leaves that open.
+    /// - Throws: `usage` when that is not what is made.
+    static func check(_ path: String, endsIn endings: [String]) throws(Failure) {
+        let name = path.split(separator: "/").last ?? ""
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return }
+        guard !endings.contains(name[name.index(after: dot)...].lowercased()) else { return }
+        let list = endings.map { "." + $0 }.joined(separator: ", ")
+        throw Failure(.usage, "“\(path)” cannot be made: give a name that ends in \(list).")
+    }
+
     /// What Rushes writes is for this user only; what a person asked for by name has the permissions that their other files have.
     /// Losing that to a power cut loses no byte.
     static func share(_ path: String, mode: mode_t = 0o666) {

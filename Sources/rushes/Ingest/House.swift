@@ -26,7 +26,9 @@ struct House: Sendable {
             address = try self.address(named)
         } else {
             let backend = EmbeddedBackend(configuration, media: media, patience: patience)
-            if startsBackend { try await backend.start() }
+            if startsBackend {
+                do throws(Failure) { try await backend.start() } catch { throw configuration.named(error) }
+            }
             embedded = backend
             address = .socket(path: backend.socket)
         }
@@ -50,9 +52,11 @@ struct House: Sendable {
             return House(box: try await Box.open(settings), embedded: embedded, media: media)
         } catch {
             await embedded?.stop()
-            throw error
+            throw configuration.named(error)
         }
     }
+
+    var hasOwnBackend: Bool { embedded != nil }
 
     func close() async {
         await embedded?.stop()
@@ -83,10 +87,18 @@ extension Configuration {
     func makeHome() throws(Failure) {
         do throws(Failure) { try Files.makeFolder(home) } catch {
             guard error.code != .diskFull else { throw error }
-            throw Failure(
-                .readOnly, "The home “\(home)” cannot be made or written: name another folder with RUSHES_HOME.",
-                detail: error.description)
+            throw cannotBeWritten(error)
         }
+    }
+
+    /// Whatever cannot be written in the home, it is the home that a person has to change.
+    func named(_ failure: Failure) -> Failure { failure.code == .readOnly ? cannotBeWritten(failure) : failure }
+
+    private func cannotBeWritten(_ failure: Failure) -> Failure {
+        Failure(
+            .readOnly,
+            "The home “\(home)” cannot be made or written: change its permissions, or name another folder with RUSHES_HOME.",
+            detail: failure.description)
     }
 
     /// From the file where one is named, since it may be renewed while we run.

@@ -34,22 +34,23 @@ enum IngestWords {
             right += " \(Int(fraction * 100)) %"
         }
         if let waiting = item.waiting { right += " — \(waiting)" }
-        let room = max(8, width - right.count - 2)
+        let room = max(8, width - Columns.count(right) - 2)
         let name = Output.printable(item.name)
-        let shown = name.count > room ? "…" + name.suffix(room - 1) : name
-        return String((shown + " " + right).prefix(max(width - 1, 1)))
+        let shown = Columns.count(name) > room ? "…" + Columns.suffix(name, room - 1) : name
+        return Columns.prefix(shown + " " + Output.printable(right), max(width - 1, 1))
     }
 
     /// What came of looking at the paths.
     static func enrolled(_ report: EnrolReport) -> [String] {
         var lines: [String] = []
-        var new = 0, there = 0, joined = 0, again = 0
+        var new = 0, there = 0, joined = 0, again = 0, lost = 0
         for pick in report.picks {
             switch pick.outcome {
             case .new: new += 1
             case .joined: joined += 1
             case .again: again += 1
             case .alreadyThere: there += 1
+            case .lost: lost += 1
             case .refusedBefore(let reason):
                 lines.append("\(pick.path): refused before (\(reason.code)): \(reason.message)")
             }
@@ -64,8 +65,12 @@ enum IngestWords {
         if new > 0 { counts.append("\(new) to take") }
         if joined > 0 { counts.append("\(joined) on the way already") }
         if again > 0 { counts.append("\(again) to try again") }
+        if lost > 0 { counts.append("\(lost) to take once more, since the backend does not have them any more") }
         if there > 0 { counts.append("\(there) already there") }
         if system > 0 { counts.append("\(system) system files left") }
+        if let fault = report.backendFault {
+            lines.append("what is already there, the backend said earlier; it cannot be asked now: \(fault.message)")
+        }
         lines.append(counts.isEmpty ? "nothing to take" : counts.joined(separator: ", "))
         return lines
     }
@@ -75,7 +80,7 @@ enum IngestWords {
         switch outcome {
         case .alreadyThere: "the backend has the same bytes already; rushes verify says when it may go"
         case .refusedBefore: "the same bytes were not taken before either"
-        case .new, .joined, .again: "since it was picked to be copied; rushes verify says when it may go"
+        case .new, .lost, .joined, .again: "since it was picked to be copied; rushes verify says when it may go"
         }
     }
 
@@ -87,6 +92,24 @@ enum IngestWords {
         let staying = report.picks.count { $0.staysBehind }
         let rest = staying > 0 ? "; \(staying) not moved, as said above" : ""
         return (counts.isEmpty ? "no items" : counts.joined(separator: ", ")) + rest
+    }
+
+    /// What does not go on by itself after the end, and what lets it.
+    static func left(_ items: [ItemStatus], hasOwnBackend: Bool) -> [String] {
+        let paused = items.filter { $0.intent == .paused && !$0.state.isFinal }
+        let processing = items.count { $0.intent == .run && $0.state == .processing }
+        var lines: [String] = []
+        if let first = paused.first {
+            lines.append(
+                "\(paused.count) of them paused: rushes resume --all, or rushes resume \(first.item) for one, lets them go on."
+            )
+        }
+        if processing > 0, hasOwnBackend {
+            lines.append(
+                "\(processing) of them are not processed yet, and the backend ends with this command: rushes run, or the same command without --no-wait, finishes them."
+            )
+        }
+        return lines
     }
 
     /// Bytes for people, in powers of 1000: `1.2 GB`.

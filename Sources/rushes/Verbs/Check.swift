@@ -18,7 +18,8 @@ extension Verb {
         var findings: [Finding] = []
         var sides: [String] = []
         if try Home.isInUse(configuration.home) {
-            findings += try await BoxCheck.run(home: configuration.home)
+            let isHeld = try await BackendCheck.holdings(dataFolder: configuration.backendFolder)
+            findings += try await BoxCheck.run(home: configuration.home, isHeld: isHeld)
             sides.append("the box in \(configuration.home)")
         }
         if let facts = try Files.facts(backend) {

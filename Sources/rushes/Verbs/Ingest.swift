@@ -18,7 +18,9 @@ extension Verb {
         "--upload-now", nil, "do not wait for network, power or hours that the settings ask for")
     static let order = Option(
         "--order", "O", "chosen, smallest or newest: which file goes first (default chosen)")
-    private static let noWait = Option("--no-wait", nil, "end once everything is uploaded; the backend goes on alone")
+    private static let noWait = Option(
+        "--no-wait", nil,
+        "end once everything is uploaded (the own backend goes on with the next run)")
 
     static let ingest = Verb(
         "ingest", operands: "PATH…", operandCount: 1...Int.max,
@@ -26,7 +28,8 @@ extension Verb {
         details: """
             Folders are walked; sidecars go with their item, system files are left. Files are
             copied into staging first and leave it when the backend has the same bytes. Start the
-            same command again after any interruption: it goes on where it was.
+            same command again after any interruption: it goes on where it was. With --move, links
+            that lead out of a named folder are not followed.
             """,
         options: [shoot, title, caption, place, move, prepare, uploadNow, order, .server, noWait, .json, .memory]
     ) { arguments async throws(Failure) in
@@ -34,11 +37,16 @@ extension Verb {
             throw Failure(.usage, "--prepare takes auto, original, 1080p or both.")
         }
         let request = PickRequest(
-            paths: arguments.operands.map { RawPath($0) }, shoot: arguments[shoot] ?? LocalDate.today(),
+            paths: arguments.paths, shoot: arguments[shoot] ?? LocalDate.today(),
+            isShootChosen: arguments[shoot] != nil,
             title: arguments[title], caption: arguments[caption], place: arguments[place], move: arguments.has(move),
             prepare: mode, uploadNow: arguments.has(uploadNow))
         var configuration = try Configuration.current()
         if let text = arguments[order] { configuration.order = try Configuration.order(text, named: "--order") }
+        // Nothing is made for a slip of the pen.
+        if try !Home.isInUse(configuration.home) {
+            for path in request.paths { _ = try path.resolved() }
+        }
         let media = MediaJobs(try arguments.mediaSettings())
         let house = try await House.open(configuration, server: arguments[.server], media: media)
         do throws(Failure) {
@@ -71,13 +79,20 @@ extension Verb {
                 Output.say("stopped; the same command goes on where it was.")
                 return .failed
             }
-            throw error
+            var failure = error
+            if !failure.message.contains("nothing was lost") {
+                failure.message += " Nothing was lost: the same command goes on where it was."
+            }
+            throw failure
         }
         let items = try await house.box.items(report.items)
         if asJSON { for item in items { try Output.json(item) } }
         Output.say(IngestWords.summary(items, report))
-        let isUnread = report.ignored.contains { if case .unreadable = $0.reason { true } else { false } }
-        let isWhole = items.allSatisfy { $0.state == .ready || (!waits && !$0.state.isFinal) }
+        for line in IngestWords.left(items, hasOwnBackend: house.hasOwnBackend) { Output.say(line) }
+        let leftOut = try await house.box.leftOut(report.items)
+        for name in leftOut { Output.say("\(name): not taken, it could not be read; its item went without it.") }
+        let isUnread = !leftOut.isEmpty || report.backendFault != nil || report.ignored.contains(where: \.reason.isLoss)
+        let isWhole = items.allSatisfy { $0.state == .ready || !waits && $0.state == .processing }
         return isWhole && !isUnread ? .done : .partly
     }
 }

@@ -19,7 +19,7 @@ extension Verb {
             throw Failure(.notFound, "Nothing has been taken yet.")
         }
         let report = try await proof.write(
-            shoot: arguments.operands[0], into: RawPath(arguments.operands[1]), toolVersion: Help.number)
+            shoot: arguments.operands[0], into: arguments.paths[1], toolVersion: Help.number)
         for path in report.written { OutputPath.share(path) }
         OutputPath.share(Files.folder(of: report.manifest), mode: 0o777)
         for path in report.differing { try Output.line("\(Output.printable(path)): differs from the earlier list") }

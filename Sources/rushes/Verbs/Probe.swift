@@ -1,4 +1,5 @@
 import Files
+import Ingest
 import MediaJobs
 import Vocabulary
 
@@ -7,41 +8,66 @@ extension Verb {
         "probe", operands: "PATH…", operandCount: 1...Int.max,
         summary: "say what photos, videos and sounds are, and whether they are whole",
         details: """
-            A folder is walked; names that begin with a dot are left out. With --json one file
-            gives one object; a folder, or several paths, one line a file, in order.
+            A folder is walked as for ingest: what systems and cameras leave there for themselves is
+            left out. With --json one file gives one object; a folder, or several paths, one line a
+            file, in order.
             """,
         options: [.json, .memory]
     ) { arguments async throws(Failure) in
         let settings = try arguments.mediaSettings()
         let jobs = MediaJobs(settings)
-        let first = arguments.operands[0]
-        if arguments.operands.count == 1, try Files.facts(first)?.kind != .folder {
-            let report = try await jobs.probe(first, name: first)
+        let first = arguments.paths[0]
+        if arguments.paths.count == 1, try Files.facts(first)?.kind != .folder {
+            let report = try await jobs.probe(first, name: first.description)
             try show(report, asJSON: arguments.has(.json))
             return report.outcome == .accept ? .done : .rejected
         }
-        return try await probeAll(arguments, jobs, atOnce: settings.processCountMax)
+        let home = try Configuration.current().home
+        let named = arguments.paths.flatMap { files($0, home: home) }
+        return try await probeAll(named, jobs, atOnce: settings.processCountMax, asJSON: arguments.has(.json))
+    }
+
+    /// A file under the name by which it was given, or why there is none.
+    private struct Named: Sendable {
+        var name: RawPath
+        var path: Result<RawPath, Failure>
+    }
+
+    private static func files(_ operand: RawPath, home: String) -> [Named] {
+        do throws(Failure) {
+            guard try Files.facts(operand)?.kind == .folder else {
+                return [Named(name: operand, path: .success(operand))]
+            }
+            let walk = try PickWalk([operand], home: home)
+            let taken = walk.files.filter { !PickWalk.isSystemFile($0.path) }.map { file in
+                Named(name: operand.appending(file.below.bytes), path: .success(file.path))
+            }
+            let left = walk.ignored.filter(\.reason.isLoss).map { ignored in
+                Named(name: ignored.path, path: .failure(Failure(.sourceUnreadable, ignored.reason.words)))
+            }
+            return taken + left
+        } catch { return [Named(name: operand, path: .failure(error))] }
     }
 
     /// Probes several at once and prints in order.
-    private static func probeAll(_ arguments: Arguments, _ jobs: MediaJobs, atOnce: Int) async throws(Failure)
-        -> ExitCode
-    {
-        var walk = FolderWalk(arguments.operands)
+    private static func probeAll(
+        _ files: [Named], _ jobs: MediaJobs, atOnce: Int, asJSON: Bool
+    ) async throws(Failure) -> ExitCode {
+        var left = files[...]
         var running: [Task<ProbeAnswer, Never>] = []
         var areAllFine = true
         // Tasks of their own do not end with ours.
         func stopAll() { for task in running { task.cancel() } }
         while true {
-            while running.count < atOnce, let path = walk.next() {
+            while running.count < atOnce, let file = left.popFirst() {
+                let name = file.name.description
                 running.append(
                     Task {
                         do throws(Failure) {
-                            switch path {
-                            case .file(let path): return .report(try await jobs.probe(path, name: path))
-                            case .fault(let path, let failure): return .failure(path, failure)
-                            }
-                        } catch { return .failure(path.path, error) }
+                            return .report(try await jobs.probe(try file.path.get(), name: name))
+                        } catch {
+                            return .failure(name, error)
+                        }
                     })
             }
             guard let first = running.first else { return areAllFine ? .done : .partly }
@@ -56,10 +82,10 @@ extension Verb {
                 switch answer {
                 case .report(let report):
                     areAllFine = areAllFine && report.outcome == .accept
-                    try show(report, asJSON: arguments.has(.json))
+                    try show(report, asJSON: asJSON)
                 case .failure(let path, let failure):
                     areAllFine = false
-                    if arguments.has(.json) { try Output.json(FailedProbe(file: path, reason: Reason(failure))) }
+                    if asJSON { try Output.json(FailedProbe(file: path, reason: Reason(failure))) }
                     Output.say("\(path): \(failure.message)")
                 }
             } catch {

@@ -18,6 +18,7 @@ extension Verb {
     ) { arguments async throws(Failure) in
         var configuration = try Configuration.current()
         if let text = arguments[order] { configuration.order = try Configuration.order(text, named: "--order") }
+        try configuration.makeHome()
         let inboxes = try inboxes(configuration)
         let media = MediaJobs(try arguments.mediaSettings())
         let house = try await House.open(
@@ -44,16 +45,13 @@ extension Verb {
 
     /// An inbox may be away; what is there must not be our own.
     private static func inboxes(_ configuration: Configuration) throws(Failure) -> InboxSettings {
-        let home = try? RawPath(configuration.home).resolved()
         var folders: [RawPath] = []
         for name in configuration.inboxes {
             guard name.hasPrefix("/") else {
                 throw Failure(.usage, "The inbox “\(name)” needs its whole path, from / on.")
             }
             let folder = (try? RawPath(name).resolved()) ?? RawPath(name)
-            if let home, home.holds(folder) || folder.holds(home) {
-                throw Failure(.usage, "The inbox “\(name)” must not lie in the home of Rushes, nor hold it.")
-            }
+            try Home.refuseInbox(folder, home: configuration.home)
             folders.append(folder)
         }
         return InboxSettings(

@@ -47,7 +47,7 @@ enum StatusTable {
         var lines: [String] = []
         for shoot in items.map(\.shoot).uniqued() {
             let members = items.filter { $0.shoot == shoot }
-            let nameWidth = min(members.map { Output.printable($0.name).count }.max() ?? 0, 48)
+            let nameWidth = min(members.map { Columns.count(Output.printable($0.name)) }.max() ?? 0, 48)
             lines.append("\(Output.printable(shoot)): \(IngestWords.summary(members, EnrolReport()))")
             for item in members {
                 var line = "  " + Output.printable(item.name).padded(nameWidth)
@@ -57,7 +57,7 @@ enum StatusTable {
                 if let reason = item.reason { line += "  \(reason.code): \(Output.printable(reason.message))" }
                 if let waiting = item.waiting { line += "  \(Output.printable(waiting))" }
                 if !item.staged.isEmpty, item.state.isFinal {
-                    line += "  in staging: \(item.staged.joined(separator: ", "))"
+                    line += "  in staging: \(item.staged.map(Output.printable).joined(separator: ", "))"
                 }
                 lines.append(line)
             }
@@ -104,7 +104,7 @@ enum StatusTable {
 }
 
 extension String {
-    func padded(_ width: Int) -> String { count >= width ? self : self + String(repeating: " ", count: width - count) }
+    func padded(_ width: Int) -> String { self + String(repeating: " ", count: max(0, width - Columns.count(self))) }
     func leftPadded(_ width: Int) -> String {
         count >= width ? self : String(repeating: " ", count: width - count) + self
     }

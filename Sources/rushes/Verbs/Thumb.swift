@@ -16,11 +16,12 @@ extension Verb {
         let (source, target) = (arguments.operands[0], arguments.operands[1])
         let size = try arguments.integer(size, in: ThumbSettings.sizeRange) ?? 512
         let settings = try arguments.mediaSettings()
+        try OutputPath.check(target, endsIn: ["jpg", "jpeg", "webp"])
         try OutputPath.check(target, source: source)
         let format: ThumbSettings.Format = target.lowercased().hasSuffix(".webp") ? .webp : .jpeg
         let jobs = MediaJobs(settings)
         let (report, _) = try await jobs.thumb(
-            source, name: source, settings: ThumbSettings(sizes: [size], format: format),
+            arguments.paths[0], name: source, settings: ThumbSettings(sizes: [size], format: format),
             to: [ThumbSettings.name(of: size): target])
         if let reason = report.reason {
             try Output.json(report)

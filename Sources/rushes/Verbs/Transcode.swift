@@ -27,6 +27,10 @@ extension Verb {
     ) { arguments async throws(Failure) in
         let (source, target) = (arguments.operands[0], arguments.operands[1])
         let paths = try outputs(arguments, target)
+        try OutputPath.check(target, endsIn: ["mp4", "m4v"])
+        for still in [arguments[poster], arguments[storyboard]].compactMap({ $0 }) {
+            try OutputPath.check(still, endsIn: ["jpg", "jpeg"])
+        }
         // The rendition first: it is the one that the report speaks of.
         var wanted = TranscodeSettings(outputs: outputOrder.filter { paths[$0] != nil })
         if let storyboard = paths[.storyboard] {
@@ -45,7 +49,7 @@ extension Verb {
         let progress = ProgressLine(source)
         defer { progress.end() }
         let (report, files) = try await MediaJobs(settings).transcode(
-            source, name: source, settings: wanted, to: paths, progress: { progress.show($0) })
+            arguments.paths[0], name: source, settings: wanted, to: paths, progress: { progress.show($0) })
         progress.end()
         for file in files { OutputPath.share(file.path) }
         for warning in report.warnings { Output.say("\(source): \(warning.message)") }

@@ -16,16 +16,13 @@ extension Verb {
         options: [.server, .json]
     ) { arguments async throws(Failure) in
         let configuration = try Configuration.current()
-        let paths = arguments.operands.map { RawPath($0) }
+        let paths = arguments.paths
         let report: VerifyReport
         if try !Home.isInUse(configuration.home) {
             report = try await look(paths, .ofNothing)
         } else {
             let media = MediaJobs(try arguments.mediaSettings())
-            // A backend of our own that holds nothing needs no asking.
-            let startsBackend = try Files.facts(configuration.backendFolder) != nil
-            let house = try await House.open(
-                configuration, server: arguments[.server], media: media, startsBackend: startsBackend)
+            let house = try await House.open(configuration, server: arguments[.server], media: media)
             do throws(Failure) {
                 report = try await look(paths, house.box.verification)
                 await house.close()

@@ -47,6 +47,11 @@ struct S3BlobStore: BlobStore {
         return client.partURL(part, of: upload, name(session), expiresIn: seconds)
     }
 
+    func take(_ path: String, as part: SignedPart, of session: StoreSession) async throws(Failure) {
+        guard let upload = session.storeName else { throw Self.unbound(session) }
+        _ = try await client.putPart(part, of: upload, name(session), from: path, at: 0)
+    }
+
     func parts(_ session: StoreSession) async throws(Failure) -> [StoredPart]? {
         guard let upload = session.storeName else { return nil }
         return try await client.parts(of: upload, name(session))?.map { part in

@@ -1,0 +1,274 @@
+import Digests
+import Files
+import Vocabulary
+
+/// An upload of a foreign client, as the ledger and the store have it.
+struct TusUpload: Sendable {
+    var row: UploadRow
+    /// As the client gave it.
+    var metadata: String
+    var shoot: String
+    /// Of the bytes that are durable.
+    var hash: ResumableSHA256
+    /// Parts in order; the last may be a tail, which is not whole yet.
+    var recorded: [SignedPart]
+    var standing: TusStanding
+
+    var tail: BlobKey? { recorded.last.map { .tail($0, of: row.session) } }
+}
+
+/// Takes what foreign clients send into the same sessions, parts and rows as any other upload. The bytes come through this server: each part is
+/// filled on its disk and handed to the store when it is whole. What is left of a body below the size of a part, the tail, is an object of its own
+/// until the next body goes on with it. An upload's offset is what the ledger has recorded, and it records what is durable in the store.
+struct TusDoor: Sendable {
+    let ledger: any Ledger
+    let store: any BlobStore
+    let sealing: Sealing
+    /// On this machine, for parts on their way.
+    let workFolder: String
+    let disk: DiskQueue
+    let clock: @Sendable () -> Timestamp
+    /// Seconds after the last bytes.
+    let lifetime: Double
+    let wake: @Sendable () -> Void
+    let log: @Sendable (String) -> Void
+    let locks = TusLocks()
+
+    // MARK: Requests
+
+    func create(_ creation: Tus.Creation, owner: Owner, shoot: String?) async throws(Failure) -> TusUpload {
+        try TusPolicy.check(length: creation.length)
+        let now = clock()
+        var random = SystemRandomNumberGenerator()
+        let id = UploadID.make(milliseconds: now.milliseconds, using: &random)
+        guard let item = ItemID(rawValue: id.rawValue) else { preconditionFailure("ids are spelt alike") }
+        let metadata = try TusMetadata(creation.metadata)
+        // As where a person names none.
+        let shoot = shoot ?? String(now.iso8601.prefix(10))
+        let request = metadata.opening(of: id, item, length: creation.length, shoot: shoot)
+        try RequestChecks.check(request, idempotencyKey: nil)
+        try RequestChecks.check(metadata.attachment(of: id, shoot: shoot))
+        let hash = ResumableSHA256()
+        let opened = try await ledger.openTus(
+            request, metadata: creation.metadata, hash: hash.state, owner: owner,
+            expiresAt: now.adding(seconds: lifetime), openMax: Tus.openMax)
+        return TusUpload(
+            row: try await sealing.begin(opened), metadata: creation.metadata, shoot: shoot, hash: hash, recorded: [],
+            standing: TusStanding(size: request.sizeBytes, partSize: request.partSize))
+    }
+
+    /// - Throws: `not-found`; `gone` for what has ended or run out, or was lost by the store.
+    func find(_ id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
+        guard let found = try await ledger.tus(id, owner: owner) else { throw LedgerFault.unknown }
+        let row = found.upload
+        guard let hash = ResumableSHA256(state: found.hash) else {
+            throw Failure(.databaseError, "What was received of this upload cannot be gone on with.")
+        }
+        var upload = TusUpload(
+            row: row, metadata: found.metadata, shoot: found.shoot, hash: hash, recorded: [],
+            standing: TusStanding(size: row.size, partSize: row.partSize))
+        switch row.state {
+        case .complete: upload.standing.offset = row.size ?? 0
+        case .open where row.expiresAt > clock():
+            upload.recorded = try await ledger.signedParts(row.session)
+            guard let offset = try await offset(of: upload) else {
+                try await ledger.expire(row.session)
+                throw Self.gone
+            }
+            upload.standing.offset = offset
+        case .open, .expired, .aborted: throw Self.gone
+        }
+        return upload
+    }
+
+    private static let gone = Failure(.gone, "This upload has ended: make a new one.")
+
+    /// Nil when the store no longer has what was acknowledged.
+    private func offset(of upload: TusUpload) async throws(Failure) -> Int? {
+        let held = try await sealing.held(upload.row, signed: upload.recorded)
+        guard !held.isLost else { return nil }
+        var hasTail = false
+        if let last = upload.recorded.last, !held.parts.contains(where: { $0.number == last.number }),
+            let tail = upload.tail
+        {
+            hasTail = try await store.size(tail) == last.length
+        }
+        return TusPolicy.offset(
+            recorded: upload.recorded, partSize: upload.row.partSize, held: held.parts, hasTail: hasTail)
+    }
+
+    /// What a HEAD sees. What has come whole is finished, in case that was cut short.
+    func look(_ id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
+        let upload = try await find(id, owner: owner)
+        guard upload.row.state == .open, upload.standing.isWhole else { return upload }
+        do throws(Failure) {
+            return try await locks.holding(id) { () throws(Failure) in
+                try await finish(try await find(id, owner: owner))
+            }
+        } catch {
+            if error.code != .locked { log("tus upload \(id): \(error)") }
+            return upload
+        }
+    }
+
+    /// - Throws: `locked` while a body comes in.
+    func end(_ id: UploadID, owner: Owner) async throws(Failure) {
+        try await locks.holding(id) { () throws(Failure) in
+            guard let row = try await ledger.abort(id, owner: owner) else { throw LedgerFault.unknown }
+            try await store.end(row.session)
+        }
+    }
+
+    // MARK: Bytes
+
+    func append(_ reception: TusReception, to id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
+        // Who has no such upload learns that first.
+        guard try await ledger.tus(id, owner: owner) != nil else { throw LedgerFault.unknown }
+        return try await locks.holding(id, for: reception) { () throws(Failure) in
+            try await take(reception, into: try await find(id, owner: owner))
+        }
+    }
+
+    func take(_ reception: TusReception, into found: TusUpload) async throws(Failure) -> TusUpload {
+        var upload = found
+        upload.standing = try TusPolicy.admit(reception.patch, at: found.standing)
+        guard upload.row.state == .open else { return upload }
+        if let size = upload.standing.size, upload.row.size == nil {
+            try await ledger.tellSize(size, session: upload.row.session, owner: upload.row.owner)
+            upload.row.size = size
+        }
+        let folder = try await folder(for: upload.row.id)
+        defer { try? Files.removeTree(folder) }
+        reception.goOn(from: upload.hash)
+        var at = upload.standing
+        var unchecked: [TusSpool] = []
+        var ending: TusReception.Ending?
+        while ending == nil {
+            guard !at.isFull else {
+                reception.refuseMore(TusPolicy.beyondTheEnd)
+                ending = await reception.ended()
+                break
+            }
+            let spool = try await spool(at, of: upload, isFirst: at.offset == found.standing.offset, in: folder)
+            let before = spool.count
+            ending = await reception.fill(spool)
+            guard spool.count > before else { break }
+            at.offset += spool.count - before
+            if reception.patch.checksum == nil {
+                try await keep(spool, of: &upload)
+            } else {
+                unchecked.append(spool)
+            }
+        }
+        if ending == .whole { try reception.checkSum() }
+        if ending == .whole || reception.patch.checksum == nil {
+            for spool in unchecked { try await keep(spool, of: &upload) }
+        }
+        return upload.standing.isWhole ? try await finish(upload) : upload
+    }
+
+    private func folder(for id: UploadID) async throws(Failure) -> String {
+        let workFolder = workFolder
+        return try await disk.run { () throws(Failure) in
+            let path = workFolder + "/" + Self.folderName(id)
+            try Files.removeTree(path)
+            try Files.makeFolder(path)
+            return path
+        }
+    }
+    static func folderName(_ id: UploadID) -> String { "\(id).tus" }
+
+    /// The part in which the next byte lies, with what there is of it.
+    private func spool(_ at: TusStanding, of upload: TusUpload, isFirst: Bool, in folder: String)
+        async throws(Failure) -> TusSpool
+    {
+        var path: String?
+        if isFirst, at.tailBytes > 0, let tail = upload.tail { path = try await store.path(tail, in: folder) }
+        let tailPath = path
+        return try await disk.run { () throws(Failure) in
+            let spool = try TusSpool(number: at.partNumber, capacity: at.partBytes, in: folder)
+            if let tailPath { try spool.load(tailPath, bytes: at.tailBytes) }
+            return spool
+        }
+    }
+
+    /// First the bytes, then the row: what is acknowledged is there, whatever is cut short.
+    private func keep(_ spool: TusSpool, of upload: inout TusUpload) async throws(Failure) {
+        let session = upload.row.session
+        let part = try await disk.run { () throws(Failure) in try spool.seal() }
+        if spool.isFull {
+            try await store.take(spool.path, as: part, of: session)
+        } else {
+            let key = BlobKey.tail(part, of: session)
+            // What a request that was cut short left under this name.
+            if try await store.size(key) != nil { try await store.remove(key) }
+            _ = try await store.adopt(spool.path, as: key)
+        }
+        let expiresAt = clock().adding(seconds: lifetime)
+        do throws(Failure) {
+            try await ledger.recordReceived(
+                part, hash: spool.hash.state, session: session, owner: upload.row.owner, expiresAt: expiresAt)
+        } catch {
+            if !spool.isFull { try? await store.remove(.tail(part, of: session)) }
+            throw error
+        }
+        upload.row.expiresAt = max(upload.row.expiresAt, expiresAt)
+        upload.hash = spool.hash
+        if upload.recorded.last?.number == part.number { upload.recorded.removeLast() }
+        upload.recorded.append(part)
+        upload.standing.offset = (part.number - 1) * upload.standing.partSize + part.length
+    }
+
+    // MARK: The end
+
+    /// The whole has come: it becomes an object, and that an item, by the way that every upload goes. The SHA-256 of what was received stands for
+    /// the one that other clients declare. The upload is held by who calls.
+    private func finish(_ found: TusUpload) async throws(Failure) -> TusUpload {
+        var upload = found
+        guard upload.row.state == .open, upload.standing.isWhole else { return upload }
+        try await completeLastPart(of: &upload)
+        let request = CompleteUploadRequest(
+            generation: upload.row.generation, sizeBytes: upload.standing.offset, sha256: upload.hash.digest,
+            parts: upload.recorded.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: nil) })
+        upload.row = try await sealing.complete(
+            upload.row.id, request, owner: upload.row.owner,
+            attaching: try TusMetadata(upload.metadata).attachment(of: upload.row.id, shoot: upload.shoot))
+        wake()
+        return upload
+    }
+
+    /// What has become the last part by having no more after it: a tail, or a file without bytes.
+    private func completeLastPart(of upload: inout TusUpload) async throws(Failure) {
+        let held = try await sealing.held(upload.row, signed: upload.recorded)
+        let number = upload.recorded.last?.number ?? 1
+        guard held.object == nil, !held.parts.contains(where: { $0.number == number }) else { return }
+        let folder = try await folder(for: upload.row.id)
+        defer { try? Files.removeTree(folder) }
+        var path: String?
+        if let tail = upload.tail { path = try await store.path(tail, in: folder) }
+        let (tailPath, bytes) = (path, upload.recorded.last?.length ?? 0)
+        let spool = try await disk.run { () throws(Failure) in
+            let spool = try TusSpool(number: number, capacity: bytes, in: folder)
+            if let tailPath { try spool.load(tailPath, bytes: bytes) }
+            return spool
+        }
+        if upload.recorded.isEmpty { return try await keep(spool, of: &upload) }
+        let part = try await disk.run { () throws(Failure) in try spool.seal() }
+        try await store.take(spool.path, as: part, of: upload.row.session)
+    }
+
+    /// Uploads that have come whole and were not finished, since somebody was killed.
+    func finishAll() async throws(Failure) {
+        for (id, owner) in try await ledger.receivedTus(limit: Self.finishedMax) {
+            do throws(Failure) {
+                _ = try await locks.holding(id) { () throws(Failure) in
+                    try await finish(try await find(id, owner: owner))
+                }
+            } catch {
+                if error.code != .locked { log("tus upload \(id): \(error)") }
+            }
+        }
+    }
+    /// In one go; the rest waits for the next.
+    private static let finishedMax = 1000
+}

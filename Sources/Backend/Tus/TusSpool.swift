@@ -1,0 +1,57 @@
+import Digests
+import Files
+import Vocabulary
+
+/// One part on its way, on this machine's disk: from its beginning, also where an earlier request brought that.
+final class TusSpool: @unchecked Sendable {
+    // Unchecked: the server's thread fills it while it is offered, the request's task has it before and after; never both at once.
+    let number: Int
+    /// Bytes that the part will have.
+    let capacity: Int
+    private let file: OpenFile
+    private let digest = Digest(.md5)
+    private(set) var count = 0
+    /// Of the whole upload up to the end of this; set when nothing more is added.
+    var hash = ResumableSHA256()
+
+    var path: String { file.path }
+    var isFull: Bool { count == capacity }
+
+    init(number: Int, capacity: Int, in folder: String) throws(Failure) {
+        self.number = number
+        self.capacity = capacity
+        file = try .creating("\(folder)/\(number)")
+    }
+
+    /// - Returns: bytes taken; the rest belongs to the next part.
+    func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
+        let taken = UnsafeRawBufferPointer(rebasing: bytes.prefix(capacity - count))
+        try file.write(taken, at: count)
+        digest.update(taken)
+        count += taken.count
+        return taken.count
+    }
+
+    private static let bufferBytes = 1 << 20
+
+    /// Blocking. The first `bytes` of a file; what follows there was never acknowledged.
+    func load(_ path: String, bytes: Int) throws(Failure) {
+        let source = try OpenFile.reading(path)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferBytes, alignment: 4096)
+        defer { buffer.deallocate() }
+        while count < bytes {
+            let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(bytes - count))
+            let got = try source.read(into: wanted, at: count)
+            guard got > 0 else {
+                throw Failure(.ioError, "What was kept of a part is shorter than it was.", detail: "\(path): \(count)")
+            }
+            _ = try take(UnsafeRawBufferPointer(rebasing: wanted.prefix(got)))
+        }
+    }
+
+    /// Blocking. Nothing more is added; durable. - Returns: what there is.
+    func seal() throws(Failure) -> SignedPart {
+        try file.synchronize()
+        return SignedPart(number: number, length: count, md5: digest.finalize().hexadecimal)
+    }
+}
