@@ -30,7 +30,7 @@ import Vocabulary
         #expect(failure?.code == .corrupt)
     }
 
-    @Test(arguments: [(64, true), (67, true), (450, false)])
+    @Test(arguments: [(64, true), (66, true), (450, false)])
     func passesOverALargePictureAreCounted(count: Int, isAllowed: Bool) throws {
         var file = ByteWriter()
         file.u16(0xFFD8, 0xFFC2, 17)
