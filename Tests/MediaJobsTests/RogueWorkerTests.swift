@@ -90,10 +90,11 @@ import Vocabulary
     /// All that one job may have is its own and the program's, not more beside it; what a share is too little for begins again alone.
     @Test func theBoundOfAWorkerIsItsShareOfTheMemory() async throws {
         let small = try Bench(limits: MediaLimits(memoryBytes: 256 << 20))
-        #expect(await small.failure("grows")?.code == .overBudget)
+        let failure = await #expect(throws: Failure.self) { try await small.jobs.probe(small.input, name: "grows") }
+        #expect(failure?.code == .overBudget)
         await small.close()
         let large = try Bench(limits: MediaLimits(memoryBytes: 400 << 20))
-        #expect(await large.failure("grows") == nil)
+        _ = try await large.jobs.probe(large.input, name: "grows")
         await large.close()
     }
 
