@@ -17,7 +17,7 @@ typedef struct {
     struct jpeg_progress_mgr progress;
     rushes_huffman huffman;
     jmp_buf leave;
-    int is_damaged;
+    int is_damaged, is_finished;
     int scan_count_max;
     char message[JMSG_LENGTH_MAX];
 } rushes_jpeg;
@@ -180,11 +180,25 @@ static inline rushes_jpeg_component rushes_jpeg_component_at(const rushes_jpeg *
     return found;
 }
 
+// Goes on to the end mark: that data was damaged in its middle may show only by what is left of it. A failure here costs no row.
+static inline void rushes_jpeg_finish(rushes_jpeg *reader) {
+    if (reader->is_finished) return;
+    reader->is_finished = 1;
+    if (setjmp(reader->leave)) {
+        reader->is_damaged = 1;
+        return;
+    }
+    jpeg_finish_decompress(&reader->info);
+}
+
 // One row of blocks of every component, into rows that the caller has.
 // 1 for rows, 0 for an error, -1 when there are no more.
 static inline int rushes_jpeg_read(rushes_jpeg *reader, uint8_t ***components) {
+    if (reader->is_finished || reader->info.output_scanline >= reader->info.output_height) {
+        rushes_jpeg_finish(reader);
+        return -1;
+    }
     if (setjmp(reader->leave)) return 0;
-    if (reader->info.output_scanline >= reader->info.output_height) return -1;
     JDIMENSION lines = (JDIMENSION)(reader->info.max_v_samp_factor * reader->info.min_DCT_scaled_size);
     return jpeg_read_raw_data(&reader->info, components, lines) > 0 ? 1 : -1;
 }

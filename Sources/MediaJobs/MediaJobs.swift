@@ -166,7 +166,7 @@ public final class MediaJobs: Sendable {
 
     private struct Attempt: Sendable {
         var result: Result<(MediaResult, [SealedFile]), Failure>
-        /// The worker itself said, before it decoded, that the memory it was given is too little.
+        /// The memory it was given is too little: the worker said so before it decoded, or took more and was ended.
         var asksForMore = false
     }
 
@@ -225,9 +225,7 @@ public final class MediaJobs: Sendable {
             // Before the process may get another job, which a late cancelling would hit.
             cancellation.detach()
             giveBack(current, after: job, isReusable: ending.isReusable && !cancellation.isCancelled)
-            if job.limits.mayAskForMore, ending.isReusable, case .failure(let failure) = ending.result,
-                failure.code == .overBudget
-            {
+            if job.limits.mayAskForMore, case .failure(let failure) = ending.result, failure.code == .overBudget {
                 outputs.discard()
                 return Attempt(result: ending.result.map { ($0, []) }, asksForMore: true)
             }

@@ -110,12 +110,13 @@ public struct MediaSettings: Sendable {
 extension MediaSettings {
     /// Bytes that the program takes without any media: libraries, threads' stacks, arenas. Added to what decoding may take.
     static let programBytes = 512 << 20
-    /// The same for probes and thumbnails, whose decodes say beforehand what they will take.
-    static let shortWorkBytes = 192 << 20
-    /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB.
+    /// Of address space, more is promised than used: stacks of 8 MiB a thread, arenas of 64 MiB. Wide of what a job may have, since a library that
+    /// is refused memory mostly calls the file damaged.
     static let programAddressBytes = 2 << 30
     /// How often the parent looks at the worker's memory and processor time.
     static let watchInterval = Duration.milliseconds(200)
+    /// The same for probes and thumbnails, whose memory is a promise: in between a worker can touch little more than it may have.
+    static let shortWorkWatchInterval = Duration.milliseconds(10)
     /// Outputs of one job.
     static let outputCountMax = 16
     /// Callers that may wait for a process.

@@ -115,7 +115,8 @@ final class WorkerProcess: Sendable {
         try send(.job(job), input.descriptor)
         var watch = Watch(
             residentMax: job.limits.memoryBytes
-                + (job.work.isShort ? MediaSettings.shortWorkBytes : MediaSettings.programBytes))
+                + (job.work.isShort ? MemoryPlan.processBytes : MediaSettings.programBytes),
+            interval: job.work.isShort ? MediaSettings.shortWorkWatchInterval : MediaSettings.watchInterval)
         watch.silence = SilenceWatch(
             silenceMax: settings.silenceMax, cpuTimeMax: settings.silentCPUTimeMax, now: .now, cpu: child.cpuTime)
         while true {
@@ -160,8 +161,9 @@ final class WorkerProcess: Sendable {
     /// When to look at the worker's memory and processor time next: by the clock, so that a worker which talks all the time is looked at as well.
     private struct Watch {
         let residentMax: Int
+        var interval = MediaSettings.watchInterval
         var silence: SilenceWatch?
-        var next = ContinuousClock.now + MediaSettings.watchInterval
+        var next = ContinuousClock.now
     }
 
     /// The next answer.
@@ -179,7 +181,7 @@ final class WorkerProcess: Sendable {
                 case .endless: throw .endless(settings.silentCPUTimeMax)
                 case .alive, nil: break
                 }
-                watch.next = now + MediaSettings.watchInterval
+                watch.next = now + watch.interval
             }
             let wait = min(deadline, watch.next) - now
             if child.wait(milliseconds: max(1, Int(wait / .milliseconds(1)))) == .message { return try receive() }

@@ -43,6 +43,28 @@ private final class Failing: Sendable {
         #expect(try await BackendCheck.run(dataFolder: test.data).isEmpty)
     }
 
+    @Test func attachedOnceMoreWhatNeededTooMuchMemoryIsTriedAgainAndAVerdictStays() async throws {
+        let once = Failing(1)
+        let test = try await TestBackend(
+            media: .photos { facts throws(Failure) in
+                try once.next(Failure(.overBudget, "More memory than is allowed."))
+                return ProbeReport(file: "", facts: facts)
+            })
+        let file = try TestFile("up-1")
+        let item = try await ended(test, file)
+        #expect(item.state == .rejected && item.reason?.code == .overBudget)
+        _ = try await test.client.attach(file)
+        let again = try await test.client.item(file.item) { $0.state == .ready }
+        #expect(again.generation == item.generation + 1 && again.reason == nil)
+        await test.backend.stop()
+
+        let hopeless = try await TestBackend(
+            media: .photos { facts in ProbeReport(file: "", facts: facts, reason: Reason(.corrupt, "x")) })
+        let rejected = try await ended(hopeless, file)
+        #expect(try await hopeless.client.attach(file).generation == rejected.generation)
+        await hopeless.backend.stop()
+    }
+
     @Test func mediaWorkThatCrashesIsTriedAgainAndThenTheReasonIsGiven() async throws {
         let twice = Failing(2)
         let test = try await TestBackend(

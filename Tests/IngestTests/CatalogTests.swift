@@ -111,10 +111,10 @@ import Vocabulary
 
     func verdict(
         _ state: BackendItemState, _ session: SessionState = .complete, recomputed: SHA256Digest?,
-        role: FileRole = .original
+        role: FileRole = .original, reason: FailureCode = .truncated
     ) -> BackendVerdict {
         var document = ItemDocument(itemID: item, shoot: "s", kind: nil, state: state, generation: 1)
-        document.reason = state == .rejected ? Reason(.truncated, "x") : nil
+        document.reason = state == .rejected ? Reason(reason, "x") : nil
         document.uploads = [
             ItemDocument.Upload(
                 uploadID: upload, role: role, name: "n", state: session, sizeBytes: 1, sha256Recomputed: recomputed,
@@ -137,6 +137,11 @@ import Vocabulary
         #expect(verdict(state, recomputed: other) == .sendAgain([upload]))
         #expect(verdict(state, .expired, recomputed: nil) == .sendAgain([upload]))
         #expect(verdict(state, .aborted, recomputed: nil) == .sendAgain([upload]))
+    }
+
+    @Test(arguments: [FailureCode.overBudget, .mediaCrashed, .mediaTimeout])
+    func whatIsNoVerdictOnTheFileIsAFailure(code: FailureCode) {
+        #expect(verdict(.rejected, recomputed: hash, reason: code) == .end(.failed, Reason(code, "x")))
     }
 
     @Test func anItemDeletedElsewhereIsOver() {

@@ -87,6 +87,17 @@ import Vocabulary
         try await expect(misdeed, .overBudget, in: try Bench())
     }
 
+    /// All that one job may have is its own and the program's, not more beside it; what a share is too little for begins again alone.
+    @Test func theBoundOfAWorkerIsItsShareOfTheMemory() async throws {
+        let small = try Bench(limits: MediaLimits(memoryBytes: 256 << 20))
+        let failure = await #expect(throws: Failure.self) { try await small.jobs.probe(small.input, name: "grows") }
+        #expect(failure?.code == .overBudget)
+        await small.close()
+        let large = try Bench(limits: MediaLimits(memoryBytes: 400 << 20))
+        _ = try await large.jobs.probe(large.input, name: "grows")
+        await large.close()
+    }
+
     @Test func cancellingTheTaskStopsTheWorker() async throws {
         let bench = try Bench()
         let work = Task { await bench.failure("hangs") }

@@ -23,6 +23,15 @@ import Testing
         ])
     }
 
+    @Test(arguments: [
+        ("2023:02:31 10:00:00", false), ("2023:02:29 10:00:00", false), ("2024:02:29 10:00:00", true),
+        ("1900:02:29 10:00:00", false), ("2000:02:29 10:00:00", true), ("2023:04:31 10:00:00", false),
+        ("2023:12:31 10:00:00", true),
+    ])
+    func aDayThatNoCalendarHasIsNoTime(stamp: String, isThere: Bool) {
+        #expect((CaptureTime(exif: stamp, source: "x") != nil) == isThere)
+    }
+
     @Test(arguments: [false, true])
     func everyFieldIsReadInBothByteOrders(bigEndian: Bool) throws {
         let metadata = try #require(EXIF.read(ByteView(Self.full(bigEndian: bigEndian))))

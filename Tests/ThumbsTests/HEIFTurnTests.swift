@@ -120,4 +120,35 @@ import Vocabulary
                 "\(at): \(pixels[at.0, at.1]), expected \(expected)")
         }
     }
+
+    /// A way through RGB would cost a second decode.
+    @Test func lumaAndChromaComeAsTheyAreCoded() throws {
+        let file = Scratch(try Self.file([]))
+        let picture = try HEIFFile(PictureInput(file.descriptor), format: .avif, limits: MediaLimits())
+        let planes = try #require(try picture.decodePlanes(Self.size, budget: Pictures.roomy)).planes
+        #expect(planes.components.count == 3 && planes.size == Self.size)
+    }
+
+    /// Longer than libheif takes by itself, of few pixels.
+    @Test func aPanoramaIsBoundedByItsPixelsAlone() throws {
+        let path = NSTemporaryDirectory() + "/rushes-avif-" + UUID().uuidString + ".avif"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=red:size=33000x16", "-frames:v", "1"]
+            + ["-pix_fmt", "yuv420p", "-c:v", "libaom-av1", "-crf", "40", "-cpu-used", "8", path]
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        let (file, sink) = (Scratch([UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))), RecordingSink())
+        let report = try Thumb.make(
+            file.descriptor, format: .avif, file: "x", settings: ThumbSettings(sizes: [512]), limits: MediaLimits(),
+            sink: sink)
+        #expect(report.outcome == .made, "\(String(describing: report.reason))")
+        let small = MediaLimits(pixelCountMax: 33000 * 15)
+        let refused = try Thumb.make(
+            file.descriptor, format: .avif, file: "x", settings: ThumbSettings(sizes: [512]), limits: small, sink: sink)
+        #expect(refused.reason?.code == .tooLarge)
+    }
 }

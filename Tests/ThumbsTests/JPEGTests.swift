@@ -68,6 +68,54 @@ import Vocabulary
         }
     }
 
+    /// Components that differ from each other in all ways, chroma finer than luma among them, beside TurboJPEG's whole decode.
+    @Test(arguments: CodedBlocks.samplings)
+    func everyComponentMayBeSampledInItsOwnWay(sampling: [CodedBlocks.Sampling]) throws {
+        let bytes = CodedBlocks.jpeg(sampling, size: PixelSize(width: 128, height: 128))
+        let whole = try Pixels(jpeg: bytes)
+        // At full size, at half and at a quarter.
+        for width in [128, 40, 20] {
+            let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [width]))
+            #expect(report.outcome == .made && report.warnings.isEmpty)
+            let pixels = try Pixels(jpeg: #require(sink.files["\(width)"]).bytes)
+            for (x, y) in [(32, 32), (96, 32), (32, 96), (96, 96)] {
+                #expect(
+                    pixels.isNear(whole[x, y], x: x * width / 128, y: y * width / 128, within: 20),
+                    "\(width), \(x) \(y): \(pixels[x * width / 128, y * width / 128]), not \(whole[x, y])")
+            }
+        }
+    }
+
+    /// 48 x 48 by cjpeg -arithmetic.
+    private static let arithmetic = Data(
+        base64Encoded:
+            "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDABsSFBcUERsXFhceHBsgKEIrKCUlKFE6PTBCYFVlZF9VXVtqeJmBanGQc1tdhbWGkJ6jq62rZ4C8"
+            + "ybqmx5moq6T/2wBDARweHigjKE4rK06kbl1upKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKSkpKT/yQAR"
+            + "CAAwADADASIAAhEBAxEB/8wACgAQEAUBEBEF/9oADAMBAAIRAxEAPwD/AGHJtWRLZEYo2JWnTM9mdpO8rXQeSjp1qui1aD9sgT9rFLlktAbS"
+            + "628VBQPz4D8hoSIJMR5eFi3chN+MCPCmO2LOUVgm/wBBOPuE1zvpzzZjU8ZFu7EnmdF6tF+zdqKmBpjI8W91abXf9LUCrgq5mG6wB6LEOfEH"
+            + "+JgAl1u2ewFiG7Fq/MfvrP/Z"
+    ).map { [UInt8]($0) }
+
+    @Test(arguments: [0.95, 0.5, 0.1])
+    func arithmeticCodesThatAreCutAreNotTakenForAWholePicture(share: Double) throws {
+        let whole = try #require(Self.arithmetic)
+        let (report, _) = try Self.make(whole, ThumbSettings(sizes: [48]))
+        #expect(report.outcome == .made && report.warnings.isEmpty)
+        // Where the codes begin.
+        let start = 203
+        let cut = Array(whole[..<(start + Int(Double(whole.count - 2 - start) * share))])
+        #expect(try Self.make(cut, ThumbSettings(sizes: [48])).report.reason?.code == .truncated)
+    }
+
+    /// Blocks that end too early cost those that follow them, and only what is left at the end tells.
+    @Test(arguments: [true, false])
+    func dataLeftOverAtTheEndIsDamage(isArithmetic: Bool) throws {
+        let whole = isArithmetic ? try #require(Self.arithmetic) : try Self.jpeg(Self.samplings[2], flags: 0)
+        let damaged: [UInt8] = whole[..<(whole.count - 2)] + [UInt8](repeating: 0x55, count: 40) + [0xFF, 0xD9]
+        let (report, _) = try Self.make(damaged, ThumbSettings(sizes: [48]))
+        #expect(report.outcome == .made && report.warnings == [DecodedPicture.damaged])
+    }
+
     @Test func aGreyPictureStaysGrey() throws {
         let raster = try Raster(size: Self.size, layout: .grey, depth: 8, budget: Pictures.roomy)
         for index in 0..<raster.pixels.count { raster.pixels[index] = UInt8(index % 160) }

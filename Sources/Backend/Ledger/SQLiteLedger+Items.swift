@@ -64,7 +64,7 @@ extension Connection {
         try describe(item, by: request, owner: owner, now: now)
         var hasGrown = false
         for wanted in request.uploads where try attach(wanted, to: item, owner: owner) { hasGrown = true }
-        if hasGrown { try refresh(item, hasGrown: true, now: now) }
+        try refresh(item, hasGrown: hasGrown, now: now)
     }
 
     /// Makes the item's row, or brings what people say about it up to date.

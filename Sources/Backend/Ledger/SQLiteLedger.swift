@@ -179,7 +179,9 @@ extension Connection {
                 "UPDATE jobs SET attempts = 0, failures = 0, runnable_at = ?2 WHERE item = ?1 AND state = 'available'",
                 [SQLValue(id), SQLValue(now)])
         case .ready, .rejected:
-            guard hasGrown, isWhole else { return }
+            // Who attaches once more what failed without a verdict asks for another try.
+            let mayGoBetter = item.state == .rejected && item.reason?.code.isVerdict == false
+            guard hasGrown || mayGoBetter, isWhole else { return }
             try move(item, to: .processing, generation: item.generation + 1, now: now)
             try makeRunnable(id, now: now)
         case .deleted: return

@@ -154,9 +154,10 @@ extension Catalog {
             guard try database.advance(item.id, generation: item.generation, to: state) else { return }
             try confirm(document.uploads, of: item.id, in: database)
             try database.run(
-                "UPDATE item SET reason_code = ?2, reason_message = ?3, document = ?4 WHERE id = ?1",
+                "UPDATE item SET reason_code = ?2, reason_message = ?3, document = ?4, is_retryable = ?5 WHERE id = ?1",
                 [
                     SQLValue(item.id), SQLValue(reason?.code.rawValue), SQLValue(reason?.message), SQLValue(text),
+                    SQLValue(state == .failed),
                 ])
             try remember(item.id, HistoryEntry(.state, state: state, reason: reason), in: database)
         }

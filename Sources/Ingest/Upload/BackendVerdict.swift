@@ -27,9 +27,9 @@ enum BackendVerdict: Sendable, Equatable {
         case .awaiting, .processing: self = .wait
         case .ready: self = isConfirmed ? .end(.ready, nil) : .wait
         case .rejected:
-            self =
-                isConfirmed
-                ? .end(.rejected, document.reason ?? Reason(.contentRefused, "The backend refused it.")) : .wait
+            let reason = document.reason ?? Reason(.contentRefused, "The backend refused it.")
+            // What is no verdict on the file may go better another time, with more memory say.
+            self = isConfirmed ? .end(reason.code.isVerdict ? .rejected : .failed, reason) : .wait
         case .deleted: self = .end(.cancelled, Reason(.gone, "The item was deleted at the backend."))
         }
     }

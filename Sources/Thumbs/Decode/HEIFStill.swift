@@ -7,6 +7,8 @@ final class HEIFStill {
     /// Bytes of one block of EXIF or XMP.
     static let metadataBytesMax = 16 << 20
     private static let metadataBlocksMax = 16
+    /// What libheif allows where nobody says otherwise (heif_context.cc).
+    private static let longSideDefault = 32768
 
     /// Upright: after the container's turns and crop.
     let size: PixelSize
@@ -18,10 +20,16 @@ final class HEIFStill {
     private let bytes: ByteView
     private let context: OpaquePointer
     private let handle: OpaquePointer
+    /// Nil for a picture that libheif puts together in RGB.
+    private let chroma: HEIFStructure.Chroma?
 
-    init(_ bytes: ByteView) throws(Failure) {
+    init(_ bytes: ByteView, _ structure: HEIFStructure) throws(Failure) {
         guard let context = heif_context_alloc() else { throw Failure(.internalError, "libheif could not be started.") }
         self.bytes = bytes
+        chroma = structure.isOverlay ? nil : structure.chroma
+        // The bound on pixels is ours; libheif's own is on each side, and panoramas are longer.
+        let longSide = max(Self.longSideDefault, structure.size?.longSide ?? 0)
+        heif_context_set_maximum_image_size_limit(context, Int32(clamping: longSide))
         var handle: OpaquePointer?
         var status = heif_context_read_from_memory_without_copy(context, bytes.bytes.baseAddress, bytes.count, nil)
         if status.code == heif_error_Ok { status = heif_context_get_primary_image_handle(context, &handle) }
@@ -93,12 +101,16 @@ final class HEIFStill {
 
     /// Luma and chroma of an ordinary picture of 8 bits, scaled without a way through RGB; nil for all others.
     func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
-        guard depth == 8, heif_image_handle_has_alpha_channel(handle) == 0, codePoints?.hdr == nil else { return nil }
+        guard depth == 8, let chroma, heif_image_handle_has_alpha_channel(handle) == 0, codePoints?.hdr == nil,
+            codePoints?.matrix.map({ YCbCrCoding(matrix: $0, isFullRange: true) != nil }) ?? true
+        else { return nil }
         // The decoder's planes and those of libheif, some tiles, and ours.
         try budget.admit(
             sum(product(size.width + 64, size.height + 64, 5), 16 << 20, Planes.byteCount(target)))
         var image: OpaquePointer?
-        let status = heif_decode_image(handle, &image, heif_colorspace_undefined, heif_chroma_undefined, nil)
+        // Asked for nothing, libheif would give RGB.
+        let (space, format) = Self.asCoded(chroma)
+        let status = heif_decode_image(handle, &image, space, format, nil)
         guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
         defer { heif_image_release(image) }
         let channels: [heif_channel]
@@ -108,12 +120,6 @@ final class HEIFStill {
         default: return nil
         }
         guard let coding = Self.coding(image) else { return nil }
-        let part =
-            switch heif_image_get_chroma_format(image) {
-            case heif_chroma_420: (across: 2, down: 2)
-            case heif_chroma_422: (across: 2, down: 1)
-            default: (across: 1, down: 1)
-            }
         // The picture as it came: what the file says of it may be something else.
         let luma = PixelSize(
             width: Int(heif_image_get_width(image, heif_channel_Y)),
@@ -125,18 +131,28 @@ final class HEIFStill {
             guard let samples = heif_image_get_plane_readonly(image, channel, &stride) else {
                 throw .corrupt("libheif gave no samples")
             }
-            let source = Plane(
-                borrowing: samples, rowBytes: Int(stride),
-                PixelSize(
-                    width: Int(heif_image_get_width(image, channel)), height: Int(heif_image_get_height(image, channel))
-                ),
-                extent: index == 0
-                    ? nil : (Double(luma.width) / Double(part.across), Double(luma.height) / Double(part.down)))
-            let (shape, extent) = Planes.shape(index, of: target)
-            components.append(try PlaneScaler.scaledCopy(of: source, to: shape, extent: extent, budget: budget))
+            let size = PixelSize(
+                width: Int(heif_image_get_width(image, channel)), height: Int(heif_image_get_height(image, channel)))
+            // Seen from the planes: those of 4:2:2 change places when libheif turns them, and it goes on calling them so.
+            let extent = (
+                Double(luma.width) / (size.width < luma.width ? 2 : 1),
+                Double(luma.height) / (size.height < luma.height ? 2 : 1)
+            )
+            let source = Plane(borrowing: samples, rowBytes: Int(stride), size, extent: extent)
+            let (shape, covered) = Planes.shape(index, of: target)
+            components.append(try PlaneScaler.scaledCopy(of: source, to: shape, extent: covered, budget: budget))
         }
         return DecodedPlanes(
             planes: Planes(components: components), coding: coding, encoding: Self.encoding(encoding, of: image))
+    }
+
+    private static func asCoded(_ chroma: HEIFStructure.Chroma) -> (heif_colorspace, heif_chroma) {
+        switch chroma {
+        case .none: (heif_colorspace_monochrome, heif_chroma_monochrome)
+        case .c420: (heif_colorspace_YCbCr, heif_chroma_420)
+        case .c422: (heif_colorspace_YCbCr, heif_chroma_422)
+        case .c444: (heif_colorspace_YCbCr, heif_chroma_444)
+        }
     }
 
     /// - Returns: nil for a matrix that is not one of luma and chroma.

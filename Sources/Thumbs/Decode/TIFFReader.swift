@@ -12,6 +12,8 @@ final class TIFFReader {
         var samples: Int
         var isInverted: Bool
         var isPremultiplied: Bool
+        /// In a plane for each sample.
+        var isPlanar: Bool
         /// TIFF's own L*a*b* counts a* and b* from -128, ICC's from 0.
         var hasSignedColors = false
     }
@@ -35,6 +37,11 @@ final class TIFFReader {
             size = PixelSize(width: 0, height: 0)
             throw .corrupt("libtiff: page \(page)")
         }
+        let compression = Self.get16(opened, TIFFTAG_COMPRESSION)
+        guard TIFFIsCODECConfigured(UInt16(compression)) != 0 else {
+            size = PixelSize(width: 0, height: 0)
+            throw .unsupported("TIFF of compression \(compression)")
+        }
         size = PixelSize(width: Self.get32(opened, TIFFTAG_IMAGEWIDTH), height: Self.get32(opened, TIFFTAG_IMAGELENGTH))
         plainRows = Self.plainRows(opened, width: size.width)
     }
@@ -49,8 +56,17 @@ final class TIFFReader {
             size: PixelSize(width: size.width, height: 1), layout: rows.layout, depth: rows.depth, budget: budget)
         let resampler = try Resampler(
             source: size, target: target, layout: rows.layout.withoutAlpha, depth: rows.depth, budget: budget)
+        try budget.admit(sum(codedBytes, Int(TIFFScanlineSize(tiff))))
+        let band =
+            rows.isPlanar || TIFFIsTiled(tiff) != 0
+            ? try TIFFBand(
+                tiff, size, samples: rows.samples, depth: rows.depth, isPlanar: rows.isPlanar, budget: budget) : nil
         let line = UnsafeMutableRawPointer.allocate(byteCount: Int(TIFFScanlineSize(tiff)) + 64, alignment: 16)
         defer { line.deallocate() }
+        func read(_ y: Int) -> UnsafeMutableRawPointer? {
+            if let band { return band.row(y) }
+            return TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 ? line : nil
+        }
         let sampleBytes = rows.depth / 8
         let (kept, step) = (rows.layout.channelCount * sampleBytes, rows.samples * sampleBytes)
         let bytes = row.pixels.bindMemory(to: UInt8.self)
@@ -59,7 +75,7 @@ final class TIFFReader {
         for y in 0..<size.height {
             row.reuse(as: rows.layout)
             row.isPremultiplied = rows.isPremultiplied
-            if TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 {
+            if let line = read(y) {
                 for x in 0..<(kept == step ? 1 : size.width) {
                     (row.row(0) + x * kept).copyMemory(
                         from: line + x * step, byteCount: kept == step ? rowBytes : kept)
@@ -79,8 +95,20 @@ final class TIFFReader {
             warnings: damagedRows > 0 ? [DecodedPicture.damaged] : [])
     }
 
-    /// Everything that libtiff can show: palettes, tiles, separate planes, YCbCr, 1 to 4 bits …
+    /// The longest strip or tile as it is in the file: libtiff reads each whole.
+    private var codedBytes: Int {
+        let count = Int(TIFFIsTiled(tiff) != 0 ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff))
+        let longest = (0..<min(count, RAWStructure.stripCountMax)).map { TIFFGetStrileByteCount(tiff, UInt32($0)) }
+            .max()
+        return min(Int(clamping: longest ?? 0), source.bytes.count)
+    }
+
+    /// Everything that libtiff can show: palettes, YCbCr, 1 to 4 bits …
     func decodeRGBA(encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        try budget.admit(
+            sum(
+                product(size.width, size.height, 4), codedBytes,
+                Int(TIFFIsTiled(tiff) != 0 ? TIFFTileSize(tiff) : TIFFStripSize(tiff))))
         var message = [CChar](repeating: 0, count: 1024)
         guard TIFFRGBAImageOK(tiff, &message) != 0 else {
             throw Failure(
@@ -98,15 +126,14 @@ final class TIFFReader {
         else { throw .corrupt("libtiff") }
         // libtiff packs a pixel as ABGR in one number.
         for index in 0..<pixels.count { pixels[index] = pixels[index].littleEndian }
-        // Ink and indices have become RGB, to which their profile does not apply.
-        let isColor = [2, 6].contains(Self.get16(tiff, TIFFTAG_PHOTOMETRIC))
-        return DecodedPicture(raster: raster, encoding: isColor ? encoding : .plain)
+        // A profile of ink or grey does not fit what has become RGB: it is left aside with a warning then.
+        return DecodedPicture(raster: raster, encoding: encoding)
     }
 
     private static func plainRows(_ tiff: OpaquePointer, width: Int) -> PlainRows? {
         let (bits, samples) = (get16(tiff, TIFFTAG_BITSPERSAMPLE), get16(tiff, TIFFTAG_SAMPLESPERPIXEL))
-        guard bits == 8 || bits == 16, TIFFIsTiled(tiff) == 0, samples >= 1, samples <= 8,
-            samples == 1 || get16(tiff, TIFFTAG_PLANARCONFIG) == PLANARCONFIG_CONTIG,
+        let isPlanar = samples > 1 && get16(tiff, TIFFTAG_PLANARCONFIG) == PLANARCONFIG_SEPARATE
+        guard bits == 8 || bits == 16, samples >= 1, samples <= 8,
             get16(tiff, TIFFTAG_SAMPLEFORMAT) == SAMPLEFORMAT_UINT
         else { return nil }
         let photometric = Int32(get16(tiff, TIFFTAG_PHOTOMETRIC))
@@ -119,7 +146,9 @@ final class TIFFReader {
         case PHOTOMETRIC_MINISWHITE, PHOTOMETRIC_MINISBLACK:
             layout = hasAlpha && samples >= 2 && photometric == PHOTOMETRIC_MINISBLACK ? .greyAlpha : .grey
         case PHOTOMETRIC_RGB where samples >= 3: layout = hasAlpha && samples >= 4 ? .rgba : .rgb
-        case PHOTOMETRIC_YCBCR where samples == 3 && get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG:
+        case PHOTOMETRIC_YCBCR
+        where samples == 3 && !isPlanar && TIFFIsTiled(tiff) == 0
+            && get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG:
             guard rushes_tiff_jpeg_as_rgb(tiff) != 0 else { return nil }
             layout = .rgb
         case PHOTOMETRIC_SEPARATED where samples >= 4: layout = .cmyk
@@ -127,12 +156,14 @@ final class TIFFReader {
             layout = .lab
         default: return nil
         }
-        guard let lineBytes = product(width, samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes else {
+        guard let lineBytes = product(width, isPlanar ? 1 : samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes
+        else {
             return nil
         }
         return PlainRows(
             layout: layout, depth: bits, samples: samples, isInverted: photometric == PHOTOMETRIC_MINISWHITE,
             isPremultiplied: layout.hasAlpha && alpha == EXTRASAMPLE_ASSOCALPHA,
+            isPlanar: isPlanar,
             hasSignedColors: photometric == PHOTOMETRIC_CIELAB)
     }
 

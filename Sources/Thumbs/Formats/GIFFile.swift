@@ -3,6 +3,9 @@ import Vocabulary
 /// GIF: its first picture, and how many there are.
 struct GIFFile: PictureFile {
     let header: PictureHeader
+    /// One code stands for as many indices as the dictionary has places, at most.
+    private static let pixelsPerByteMax = 4096
+
     private let image: GIFStructure.Image
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
@@ -25,6 +28,11 @@ struct GIFFile: PictureFile {
         try PictureHeader(size: first.size, codec: "gif").admit(limits)
         guard first.left < header.size.width, first.top < header.size.height else {
             throw .corrupt("the picture lies outside its screen")
+        }
+        // What cannot fill the picture is found before any of it is drawn.
+        let byteCount = first.blocks.reduce(0) { $0 + $1.count }
+        guard let area = first.size.area, let most = product(byteCount, Self.pixelsPerByteMax), area <= most else {
+            throw .truncated("\(byteCount) bytes for \(first.size.width)x\(first.size.height)")
         }
         image = first
     }

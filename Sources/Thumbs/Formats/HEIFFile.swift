@@ -26,7 +26,7 @@ final class HEIFFile: PictureFile {
             still = nil
             header = PictureHeader(size: sequence.size, codec: Self.codec(sequence.codec, format))
         } else {
-            let still = try HEIFStill(input.bytes)
+            let still = try HEIFStill(input.bytes, structure)
             self.still = still
             header = PictureHeader(
                 size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
@@ -72,21 +72,9 @@ final class HEIFFile: PictureFile {
         }
     }
 
-    /// From the decoder's configuration: chroma_format_idc of `hvcC`, the flags of `av1C`.
     private static func pixelFormat(_ structure: HEIFStructure, depth: Int) -> String? {
-        let properties = structure.codedItem?.properties ?? []
-        let chroma: String
-        if let body = properties.first("hvcC")?.body, let value = body.byte(at: 16) {
-            chroma = ["gray", "yuv420p", "yuv422p", "yuv444p"][Int(value & 3)]
-        } else if let flags = properties.first("av1C")?.body.byte(at: 2) {
-            if flags & 0x10 != 0 {
-                chroma = "gray"
-            } else {
-                chroma = flags & 0x08 == 0 ? "yuv444p" : flags & 0x04 == 0 ? "yuv422p" : "yuv420p"
-            }
-        } else {
-            return nil
-        }
-        return depth > 8 ? "\(chroma)\(depth)le" : chroma
+        guard let chroma = structure.chroma else { return nil }
+        let name = ["gray", "yuv420p", "yuv422p", "yuv444p"][chroma.rawValue]
+        return depth > 8 ? "\(name)\(depth)le" : name
     }
 }

@@ -49,6 +49,24 @@ struct HEIFStructure {
         return sources[primary]?.first.flatMap { items[$0] } ?? item
     }
 
+    /// Put together from pictures that lie on each other, which is done in RGB.
+    var isOverlay: Bool {
+        guard let primary else { return false }
+        return ([primary] + (sources[primary] ?? [])).contains { items[$0]?.type == "iovl" }
+    }
+
+    /// As H.265 counts them (chroma_format_idc).
+    enum Chroma: Int { case none, c420, c422, c444 }
+
+    /// As the picture is coded, from the decoder's configuration: chroma_format_idc of `hvcC`, the flags of `av1C`.
+    var chroma: Chroma? {
+        let properties = codedItem?.properties ?? []
+        if let value = properties.first("hvcC")?.body.byte(at: 16) { return Chroma(rawValue: Int(value & 3)) }
+        guard let flags = properties.first("av1C")?.body.byte(at: 2) else { return nil }
+        if flags & 0x10 != 0 { return Chroma.none }
+        return flags & 0x08 == 0 ? .c444 : flags & 0x04 == 0 ? .c422 : .c420
+    }
+
     func property(_ type: String) -> ISOBox? { primary.flatMap { items[$0]?.properties.first(type) } }
 
     /// As the primary item is stored.

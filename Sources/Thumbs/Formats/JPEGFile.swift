@@ -3,10 +3,14 @@ import Vocabulary
 
 /// JPEG by libjpeg-turbo, decoded at the smallest scale that is large enough: luma and chroma as they are coded, ink and RGB through TurboJPEG.
 struct JPEGFile: PictureFile {
+    /// Blocks that all passes over a picture may go through: a dozen passes over the largest picture there may be.
+    private static let scanBlocksMax = 100_000_000
+    /// Passes that every picture may have; programs write a dozen.
+    private static let scanCountFloor = 64
+
     let header: PictureHeader
     private let bytes: ByteView
     private let frame: JPEGStructure.Frame
-    private let isAdobe: Bool
     private let hasEnd: Bool
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
@@ -16,7 +20,6 @@ struct JPEGFile: PictureFile {
         }
         self.bytes = bytes
         self.frame = frame
-        isAdobe = structure.isAdobe
         hasEnd = structure.hasEnd
         var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
         if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
@@ -27,6 +30,9 @@ struct JPEGFile: PictureFile {
         try header.admit(limits)
         guard structure.hasScan else {
             throw structure.hasEnd ? .corrupt("no picture data") : .truncated("no picture data")
+        }
+        guard structure.scanCount <= max(Self.scanCountFloor, Self.scanBlocksMax / max(1, frame.blockCount)) else {
+            throw .corrupt("\(structure.scanCount) scans")
         }
         guard frame.isDecodable else {
             throw .unsupported(frame.precision == 8 ? "JPEG of an unusual process" : "JPEG of \(frame.precision) bits")
@@ -73,8 +79,7 @@ struct JPEGFile: PictureFile {
             let (size, extent) = Planes.shape(index, of: target)
             scalers.append(
                 try PlaneScaler(
-                    PlaneScaler.Source(component), to: size, extent: extent, sharing: index == 2 ? scalers[1] : nil,
-                    budget: budget))
+                    PlaneScaler.Source(component), to: size, extent: extent, sharing: scalers.last, budget: budget))
         }
         try run(reader, scalers)
         return DecodedPlanes(
@@ -129,8 +134,8 @@ struct JPEGFile: PictureFile {
             return [DecodedPicture.damaged]
         }
         guard !hasEnd else { return [] }
-        // A progressive picture would not tell that its last passes are missing.
-        if frame.isProgressive { throw .truncated("no end marker") }
+        // A progressive picture would not tell that its last passes are missing, and arithmetic codes go on as zeros.
+        if frame.isProgressive || frame.isArithmetic { throw .truncated("no end marker") }
         return [MediaWarning("end-marker-missing", "The picture is whole, but its end mark is missing.")]
     }
 

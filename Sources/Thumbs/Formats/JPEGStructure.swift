@@ -9,7 +9,14 @@ struct JPEGStructure {
         var size: PixelSize
         /// Horizontal and vertical sampling of each component.
         var sampling: [(horizontal: Int, vertical: Int)]
+        /// Blocks of 8 x 8 of all components, about: one scan may go over all of them.
+        var blockCount: Int {
+            let finest = (sampling.map(\.horizontal).max() ?? 1) * (sampling.map(\.vertical).max() ?? 1)
+            let samples = sampling.reduce(0) { $0 + $1.horizontal * $1.vertical }
+            return size.width * size.height / 64 * samples / max(1, finest)
+        }
         var isProgressive: Bool { marker & 0x03 == 2 }
+        var isArithmetic: Bool { marker & 0x08 != 0 }
         /// Differential, lossless or hierarchical: what TurboJPEG has no decoder for.
         var isDecodable: Bool { [0xC0, 0xC1, 0xC2, 0xC9, 0xCA].contains(marker) && precision == 8 }
 
@@ -20,15 +27,14 @@ struct JPEGStructure {
     }
 
     private(set) var frame: Frame?
-    private(set) var hasScan = false
+    private(set) var scanCount = 0
+    var hasScan: Bool { scanCount > 0 }
     /// The end marker was found: what is missing then is missing inside.
     private(set) var hasEnd = false
     private(set) var exif: ByteView?
     private(set) var xmp: ByteView?
     /// Google's, Apple's or ISO's mark of a second picture that brightens the first (ISO 21496-1).
     private(set) var hasGainMap = false
-    private(set) var isAdobe = false
-    private(set) var adobeTransform: UInt8?
     private var profileParts: [Int: ByteView] = [:]
     private var profilePartCount = 0
 
@@ -82,7 +88,7 @@ struct JPEGStructure {
             frame = Frame(
                 marker: marker, precision: Int(precision), size: PixelSize(width: Int(width), height: Int(height)),
                 sampling: sampling)
-        case 0xDA: hasScan = true
+        case 0xDA: scanCount += 1
         case 0xE1 where !hasScan:
             if body.starts(with: "Exif\0"), exif == nil {
                 exif = body.suffix(from: 6)
@@ -97,9 +103,6 @@ struct JPEGStructure {
             profilePartCount = Int(count)
             profileParts[Int(index)] = body.suffix(from: 14)
         case 0xE2 where !hasScan && body.starts(with: "urn:iso:std:iso:ts:21496:-1"): hasGainMap = true
-        case 0xEE where body.starts(with: "Adobe"):
-            isAdobe = true
-            adobeTransform = body.byte(at: 11)
         default: return
         }
     }

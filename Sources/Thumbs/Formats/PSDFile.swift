@@ -92,6 +92,9 @@ struct PSDFile: PictureFile {
 
 /// The rows of all planes, one after the other, plain or by PackBits.
 private struct PSDRows {
+    /// Two bytes stand for 128 at most.
+    private static let bytesPerPackedByteMax = 64
+
     private let bytes: ByteView
     private let rowBytes: Int
     private var offset: Int
@@ -114,6 +117,16 @@ private struct PSDRows {
             throw .corrupt("row table")
         }
         self.offset = start
+        guard let lengths = bytes.slice(at: offset, count: table) else { throw .truncated("row table") }
+        var packed = 0
+        for row in 0..<rowCount {
+            let place = row * lengthBytes
+            packed += lengthBytes == 2 ? Int(lengths.u16(at: place) ?? 0) : Int(lengths.u32(at: place) ?? 0)
+        }
+        // Found before any row is unpacked.
+        guard let least = product(rowCount, rowBytes), packed >= least / Self.bytesPerPackedByteMax else {
+            throw .corrupt("\(packed) bytes of packed rows for \(rowCount) of \(rowBytes) bytes")
+        }
     }
 
     /// - Returns: false where the file ends.

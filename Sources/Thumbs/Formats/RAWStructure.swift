@@ -10,7 +10,11 @@ struct RAWStructure {
         guard let structure = TIFFStructure(bytes) else { return nil }
         self.structure = structure
         let main = structure.directories()
-        directories = main.flatMap { [$0] + structure.children($0.entry(330)) }
+        var directories: [TIFFStructure.Directory] = []
+        for directory in main where directories.count < Self.directoryCountMax {
+            directories += [directory] + structure.children(directory.entry(330))
+        }
+        self.directories = directories
         isDNG = main.first?.entry(50706) != nil
         // Colour filter array and linear raw; Nikon's, Sony's, Samsung's and Pentax' compressions.
         let photometrics: Set<Int> = [32803, 34892]
@@ -29,10 +33,13 @@ struct RAWStructure {
     /// True where strips or tiles lie behind the end of the file.
     var lacksBytes: Bool {
         if structure.directory(at: structure.firstDirectory) == nil { return true }
+        var left = Self.stripCountMax
         return directories.contains { directory in
             [(273, 279), (324, 325), (513, 514)].contains { (offsets: UInt16, counts: UInt16) in
                 guard let places = directory.entry(offsets), let lengths = directory.entry(counts) else { return false }
-                return (0..<min(places.count, lengths.count, Self.stripCountMax)).contains { index in
+                let count = min(places.count, lengths.count, left)
+                left -= count
+                return (0..<count).contains { index in
                     guard let place = structure.integer(places, at: index),
                         let length = structure.integer(lengths, at: index)
                     else { return false }
@@ -42,5 +49,8 @@ struct RAWStructure {
         }
     }
 
+    /// Strips and tiles of all directories together.
     static let stripCountMax = 1_000_000
+    /// From so many on, no further main directory is read.
+    static let directoryCountMax = 128
 }

@@ -14,6 +14,10 @@ final class PlaneScaler {
         /// Samples that a row has room for.
         var rowSamples: Int
         var rowsAtATime: Int
+
+        func hasShape(of other: Source) -> Bool {
+            size == other.size && extent == other.extent && origin == other.origin
+        }
     }
 
     /// What 1 is in the weights.
@@ -31,7 +35,9 @@ final class PlaneScaler {
     private var arrived = 0
     private var written = 0
 
-    /// - Parameter extent: what of the target is picture; nil means all of it.
+    /// - Parameters:
+    ///   - extent: what of the target is picture; nil means all of it.
+    ///   - other: its weights are taken where both planes are of the same shape, as those of chroma mostly are.
     init(
         _ source: Source, to target: PixelSize, extent: (width: Double, height: Double)? = nil,
         sharing other: PlaneScaler? = nil,
@@ -39,14 +45,16 @@ final class PlaneScaler {
     ) throws(Failure) {
         let covered = extent ?? (Double(target.width), Double(target.height))
         self.source = source
-        // Both planes of chroma are filtered alike.
+        let alike = other.flatMap {
+            $0.source.hasShape(of: source) && $0.result.size == target && $0.result.extent == covered ? $0 : nil
+        }
         across =
-            other?.across
+            alike?.across
             ?? Filter(
                 extent: source.extent.width, origin: source.origin.x, count: source.size.width, target: target.width,
                 covered: covered.width)
         down =
-            other?.down
+            alike?.down
             ?? Filter(
                 extent: source.extent.height, origin: source.origin.y, count: source.size.height, target: target.height,
                 covered: covered.height)

@@ -1,0 +1,95 @@
+import CTIFF
+import Vocabulary
+
+/// Rows of a page that comes in tiles or in a plane for each sample: as many at a time as a tile or a strip has, with their samples side by side.
+final class TIFFBand {
+    private let tiff: OpaquePointer
+    private let size: PixelSize
+    private let samples: Int
+    private let sampleBytes: Int
+    private let isTiled: Bool
+    private let isPlanar: Bool
+    /// Of a tile or a strip.
+    private let pieceSize: PixelSize
+    private let piece: UnsafeMutableRawBufferPointer
+    private let rows: UnsafeMutableRawBufferPointer
+    private var current = -1
+    private var isWhole = false
+
+    init(_ tiff: OpaquePointer, _ size: PixelSize, samples: Int, depth: Int, isPlanar: Bool, budget: MemoryBudget)
+        throws(Failure)
+    {
+        self.tiff = tiff
+        self.size = size
+        self.samples = samples
+        self.isPlanar = isPlanar
+        sampleBytes = depth / 8
+        isTiled = TIFFIsTiled(tiff) != 0
+        var (width, height) = (UInt32(0), UInt32(0))
+        if isTiled {
+            _ = rushes_tiff_get32(tiff, UInt32(TIFFTAG_TILEWIDTH), &width)
+            _ = rushes_tiff_get32(tiff, UInt32(TIFFTAG_TILELENGTH), &height)
+        } else {
+            width = UInt32(size.width)
+            _ = rushes_tiff_get32(tiff, UInt32(TIFFTAG_ROWSPERSTRIP), &height)
+            height = min(height, UInt32(size.height))
+        }
+        pieceSize = PixelSize(width: Int(width), height: Int(height))
+        let count = product(pieceSize.width, pieceSize.height, isPlanar ? 1 : samples, sampleBytes)
+        let rowCount = product(size.width, min(pieceSize.height, size.height), samples, sampleBytes)
+        try budget.admit(sum(count, rowCount))
+        // libtiff's own count, by which it writes.
+        guard let count, let rowCount, count > 0, Int(isTiled ? TIFFTileSize(tiff) : TIFFStripSize(tiff)) == count
+        else { throw .corrupt("tiles of \(width)x\(height)") }
+        piece = .allocate(byteCount: count, alignment: 16)
+        rows = .allocate(byteCount: rowCount, alignment: 16)
+    }
+    deinit {
+        piece.deallocate()
+        rows.deallocate()
+    }
+
+    /// - Returns: nil where a part of it cannot be read. Valid until the next call.
+    func row(_ y: Int) -> UnsafeMutableRawPointer? {
+        let band = y / pieceSize.height
+        if band != current {
+            current = band
+            isWhole = read(from: band * pieceSize.height)
+        }
+        return isWhole ? rows.baseAddress.unsafelyUnwrapped + (y % pieceSize.height) * rowBytes : nil
+    }
+
+    private var rowBytes: Int { size.width * samples * sampleBytes }
+
+    private func read(from top: Int) -> Bool {
+        for plane in 0..<(isPlanar ? samples : 1) {
+            for left in stride(from: 0, to: size.width, by: pieceSize.width) {
+                let (x, y, sample) = (UInt32(left), UInt32(top), UInt16(plane))
+                let got =
+                    isTiled
+                    ? TIFFReadTile(tiff, piece.baseAddress, x, y, 0, sample)
+                    : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, sample), piece.baseAddress, -1)
+                guard got >= 0 else { return false }
+                place(left: left, rowCount: min(pieceSize.height, size.height - top), plane: plane)
+            }
+        }
+        return true
+    }
+
+    private func place(left: Int, rowCount: Int, plane: Int) {
+        let columns = min(pieceSize.width, size.width - left)
+        let kept = isPlanar ? sampleBytes : samples * sampleBytes
+        for y in 0..<rowCount {
+            let source = piece.baseAddress.unsafelyUnwrapped + y * pieceSize.width * kept
+            let target =
+                rows.baseAddress.unsafelyUnwrapped + y * rowBytes + left * samples * sampleBytes + plane * sampleBytes
+            guard isPlanar else {
+                target.copyMemory(from: source, byteCount: columns * kept)
+                continue
+            }
+            for x in 0..<columns {
+                (target + x * samples * sampleBytes).copyMemory(from: source + x * kept, byteCount: kept)
+            }
+        }
+    }
+}
