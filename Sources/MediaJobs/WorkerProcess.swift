@@ -184,7 +184,9 @@ final class WorkerProcess: Sendable {
                 watch.next = now + watch.interval
             }
             let wait = min(deadline, watch.next) - now
-            if child.wait(milliseconds: max(1, Int(wait / .milliseconds(1)))) == .message { return try receive() }
+            if child.wait(milliseconds: max(1, Int((wait / .milliseconds(1)).rounded(.up)))) == .message {
+                return try receive()
+            }
         }
     }
 

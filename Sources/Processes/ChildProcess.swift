@@ -108,7 +108,8 @@ public final class ChildProcess: Sendable {
         let deadline = ContinuousClock.now + .milliseconds(milliseconds)
         var watchesErrors = true
         while true {
-            let left = max(0, Int((deadline - .now) / .milliseconds(1)))
+            // Rounded up: waiting for nothing, again and again, would use the last millisecond up.
+            let left = max(0, Int(((deadline - .now) / .milliseconds(1)).rounded(.up)))
             var watched = [
                 pollfd(fd: channel.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: watchesErrors ? errors.descriptor : -1, events: Int16(POLLIN), revents: 0),
@@ -193,7 +194,8 @@ public final class ChildProcess: Sendable {
         var watched = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
         let deadline = ContinuousClock.now + .milliseconds(milliseconds)
         while true {
-            let left = max(0, Int((deadline - .now) / .milliseconds(1)))
+            // Rounded up: waiting for nothing, again and again, would use the last millisecond up.
+            let left = max(0, Int(((deadline - .now) / .milliseconds(1)).rounded(.up)))
             let count = poll(&watched, 1, Int32(clamping: left))
             if count > 0 { return reap(waiting: true) }
             if left == 0 || (count < 0 && errno != EINTR) { return nil }
