@@ -94,7 +94,7 @@ private struct TuspyHouse: Sendable {
         if let step { environment["RUSHES_CRASH_AT_STEP"] = String(step) }
         let server = try Programs.Started(["serve", "--listen", "127.0.0.1:\(port)", "--data", data], environment)
         try Programs.wait("the server answers") {
-            TestStore.run("/usr/bin/curl", [:], ["-sf", "\(address)/healthz"]).status == 0
+            TestStore.run("/usr/bin/curl", [:], ["-sf", "\(address)/readyz"]).status == 0
         }
         return server
     }
