@@ -102,15 +102,22 @@ class House:
             for pid in orphans:
                 os.waitpid(pid, os.WNOHANG)
 
-    def answers(self):
-        with socket.socket(socket.AF_UNIX) as client:
-            return client.connect_ex(f"{self.folder}/s") == 0
+    def is_ready(self):
+        """Whether the backend has its store, and has swept it."""
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.settimeout(LOST_AFTER_SECONDS)
+                client.connect(f"{self.folder}/s")
+                client.sendall(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                return client.recv(64).startswith(b"HTTP/1.1 200")
+        except OSError:
+            return False
 
     def stop(self):
         """Stops the backend. Returns what was wrong with that."""
-        # One that was started this moment does not listen to signals either.
+        # One that was started this moment does not listen to signals either, or has not swept yet.
         deadline = time.monotonic() + LOST_AFTER_SECONDS
-        while not self.answers() and self.backend.poll() is None and time.monotonic() < deadline:
+        while not self.is_ready() and self.backend.poll() is None and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
         self.backend.terminate()
         return [f"the backend ended with {self.backend.returncode}"] if self.backend.wait() != 0 else []

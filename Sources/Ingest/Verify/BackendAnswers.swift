@@ -9,8 +9,8 @@ struct BackendAnswers {
     private(set) var fault: Failure?
     var isReachable: Bool { client != nil && fault == nil }
 
-    /// Between two processes that serve the same folder one after the other, there is a moment without an answer.
-    private static let triesMax = 3
+    /// For one answer: a network that loses some, or a backend that is just being started again, is not one that cannot be asked.
+    private static let triesMax = 20
     /// Seconds between them.
     private static let interval = 0.5
 
@@ -31,8 +31,12 @@ struct BackendAnswers {
                     switch error.code {
                     case .cancelled: throw error
                     case .notFound, .gone: answers[item] = []
-                    case .backendUnreachable where tries < Self.triesMax: await clock.sleep(Self.interval)
-                    default: fault = error
+                    default:
+                        if error.remedy == .retryLater, tries < Self.triesMax {
+                            await clock.sleep(Self.interval)
+                        } else {
+                            fault = error
+                        }
                     }
                 }
             }
