@@ -65,7 +65,7 @@ final class WorkerProcess: Sendable {
 
     /// Idle, alive, with nothing to say, and not grown.
     func isFit(below bytesMax: Int) -> Bool {
-        guard child.wait(milliseconds: 0) == .timeout, let bytes = child.residentBytes else { return false }
+        guard child.wait(until: .now) == .timeout, let bytes = child.residentBytes else { return false }
         return bytes <= min(settings.idleBytesMax, bytesMax)
     }
 
@@ -183,10 +183,7 @@ final class WorkerProcess: Sendable {
                 }
                 watch.next = now + watch.interval
             }
-            let wait = min(deadline, watch.next) - now
-            if child.wait(milliseconds: max(1, Int((wait / .milliseconds(1)).rounded(.up)))) == .message {
-                return try receive()
-            }
+            if child.wait(until: min(deadline, watch.next)) == .message { return try receive() }
         }
     }
 

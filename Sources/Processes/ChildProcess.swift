@@ -103,13 +103,10 @@ public final class ChildProcess: Sendable {
     public enum Event: Sendable { case message, timeout }
 
     /// Waits for a message, or the end, on the channel, and keeps the child's standard error flowing meanwhile.
-    /// - Parameter milliseconds: the longest wait.
-    public func wait(milliseconds: Int) -> Event {
-        let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+    public func wait(until deadline: ContinuousClock.Instant) -> Event {
         var watchesErrors = true
         while true {
-            // Rounded up: waiting for nothing, again and again, would use the last millisecond up.
-            let left = max(0, Int(((deadline - .now) / .milliseconds(1)).rounded(.up)))
+            let left = Self.millisecondsLeft(until: deadline)
             var watched = [
                 pollfd(fd: channel.descriptor, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: watchesErrors ? errors.descriptor : -1, events: Int16(POLLIN), revents: 0),
@@ -120,6 +117,11 @@ public final class ChildProcess: Sendable {
             if watched[0].revents != 0 { return .message }
             if left == 0 { return .timeout }
         }
+    }
+
+    /// Rounded up: waiting for nothing, again and again, would use the last millisecond up.
+    private static func millisecondsLeft(until deadline: ContinuousClock.Instant) -> Int {
+        max(0, Int(((deadline - .now) / .milliseconds(1)).rounded(.up)))
     }
 
     /// - Returns: false when no more will come.
@@ -194,8 +196,7 @@ public final class ChildProcess: Sendable {
         var watched = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
         let deadline = ContinuousClock.now + .milliseconds(milliseconds)
         while true {
-            // Rounded up: waiting for nothing, again and again, would use the last millisecond up.
-            let left = max(0, Int(((deadline - .now) / .milliseconds(1)).rounded(.up)))
+            let left = Self.millisecondsLeft(until: deadline)
             let count = poll(&watched, 1, Int32(clamping: left))
             if count > 0 { return reap(waiting: true) }
             if left == 0 || (count < 0 && errno != EINTR) { return nil }

@@ -185,9 +185,18 @@ import Vocabulary
         queue.refresh([WorkQueue.Item(id: id, state: .uploading)], now: 0)
         #expect(queue.takeDue(now: 0) == [id])
         queue.heard(EventFeed.News(items: isTold ? [id] : [], isLive: isLive), now: 1)
-        queue.advanced(id, .moved, item: WorkQueue.Item(id: id, state: .processing), now: 2)
-        #expect(queue.takeDue(now: 2) == (isLive && !isTold ? [] : [id]))
-        if isLive && !isTold { #expect(queue.takeDue(now: 4) == [id]) }
+        queue.advanced(id, .watched(0), item: WorkQueue.Item(id: id, state: .processing), now: 2)
+        let due = isTold ? 2.2 : isLive ? 4 : 2
+        #expect(queue.takeDue(now: due - 0.1) == [] && queue.takeDue(now: due) == [id])
+    }
+
+    @Test func whatIsDoneAlreadyWhenItIsHandedOverIsLookedAtAtOnce() {
+        var queue = WorkQueue(bounds: IngestBounds())
+        queue.heard(EventFeed.News(isLive: true), now: 0)
+        queue.refresh([WorkQueue.Item(id: id, state: .uploading)], now: 0)
+        #expect(queue.takeDue(now: 0) == [id])
+        queue.advanced(id, .moved, item: WorkQueue.Item(id: id, state: .processing), now: 1)
+        #expect(queue.takeDue(now: 1) == [id])
     }
 
     @Test func eventsOfOthersAndOfItemsInOtherStatesChangeNothing() {

@@ -41,11 +41,11 @@ import Vocabulary
     }
 
     private func item() async throws -> ItemRow { try #require(try catalog.item(id)) }
-    private func told() async throws -> [HistoryEntry] { try await catalog.history(of: id).entries }
+    private func told() throws -> [HistoryEntry] { try catalog.history(of: id).entries }
 
     @Test func aStoryThatGoesOnForEverKeepsItsBeginningAndItsEnd() async throws {
         for number in 1...1200 { try await catalog.waits(try await item(), "reason \(number)") }
-        let (entries, leftOut) = try await catalog.history(of: id)
+        let (entries, leftOut) = try catalog.history(of: id)
         #expect(entries.count == HistoryBounds.firstKept + HistoryBounds.lastKept)
         #expect(leftOut == 201)
         #expect(
@@ -64,7 +64,7 @@ import Vocabulary
         try await catalog.completed(UploadID.named("none"), generation: 1)
         #expect(try await told().map(\.what) == [.picked])
         try await catalog.waits(try await item(), "Waiting")
-        let entries = try await told()
+        let entries = try told()
         #expect(entries.map(\.what) == [.picked, .retry, .event, .waiting])
         #expect(entries[1].times == 3 && entries[1].part == 7 && entries[1].reason == Reason(failure))
         // They have the times at which they happened.

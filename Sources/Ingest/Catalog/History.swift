@@ -157,7 +157,7 @@ extension Catalog {
 
     /// The item's story in its order: what was written down, and when each part was known to be stored. What was left out in between shows in
     /// `leftOut`.
-    func history(of item: ItemID) async throws(Failure) -> (entries: [HistoryEntry], leftOut: Int) {
+    func history(of item: ItemID) throws(Failure) -> (entries: [HistoryEntry], leftOut: Int) {
         let rows = try database.rows(
             "SELECT number, at, entry FROM history WHERE item = ?1 ORDER BY number", [SQLValue(item)])
         let written = try rows.map { row throws(Failure) in

@@ -32,7 +32,7 @@ public enum Home {
     /// Whether these names are what a home, or a backend's folder, has in it: somebody else's then, and no footage either.
     static func isHome(_ names: some Sequence<[UInt8]>) -> Bool {
         let names = Set(names)
-        return [["catalog.db", "staging"], ["ledger.sqlite", "signing-key"]].contains { marks in
+        return [[catalogName, "staging"], ["ledger.sqlite", "signing-key"]].contains { marks in
             marks.allSatisfy { names.contains(Array($0.utf8)) }
         }
     }

@@ -7,7 +7,7 @@ extension ItemPipeline {
 
     /// Why a file is not to be sent now; nil when it may.
     private func waitingReason(_ id: ItemID, bytes: Int) async -> String? {
-        let isUrgent = (try? await catalog.isUrgent(id)) ?? false
+        let isUrgent = (try? catalog.isUrgent(id)) ?? false
         return settings.conditions.waitingReason(await settings.surroundings(), bytes: bytes, isUrgent: isUrgent)
     }
 
@@ -49,10 +49,10 @@ extension ItemPipeline {
 }
 
 extension Catalog {
-    func isAsked(_ id: ItemID) async throws(Failure) -> Bool {
+    func isAsked(_ id: ItemID) throws(Failure) -> Bool {
         try database.row("SELECT is_asked OR is_urgent FROM item WHERE id = ?1", [SQLValue(id)])?.bool(0) ?? false
     }
-    func isUrgent(_ id: ItemID) async throws(Failure) -> Bool {
+    func isUrgent(_ id: ItemID) throws(Failure) -> Bool {
         try database.row("SELECT is_urgent FROM item WHERE id = ?1", [SQLValue(id)])?.bool(0) ?? false
     }
 }

@@ -34,8 +34,9 @@ enum SystemFiles {
         ".volumeicon.icns",
         ".metadata_never_index", ".com.apple.timemachine.donotpresent", "cachedir.tag",
         // Sony and Panasonic clip databases
-        Receipt.name, "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm",
-        "movieobj.bdm",
+        "mediapro.xml", "cueup.xml", "discmeta.xml", "lastclip.txt", "indexmir.ind", "index.bdm", "movieobj.bdm",
+        // What `rushes mhl` writes beside its hash list
+        Receipt.name,
     ]
     private static let extensions: Set<String> = [
         // Small copies that cameras make for their own display: GoPro, DJI, Canon

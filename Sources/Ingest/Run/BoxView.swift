@@ -40,7 +40,7 @@ public struct BoxView: Sendable {
                 upload: upload?.id, uploadState: upload?.state,
                 confirmedSHA256: upload?.confirmedSHA256)
         }
-        let (history, leftOut) = try await catalog.history(of: id)
+        let (history, leftOut) = try catalog.history(of: id)
         return ItemDetail(
             status: try await status(item), source: item.source.description, attempts: item.attempts,
             probe: try item.probe?.read(), document: try item.document?.read(), files: files,

@@ -116,7 +116,7 @@ struct Enrolment: Sendable {
                 let (unknown, isLeftOut) = try await unknownSidecars(item, planned)
                 if isLeftOut, outcome != .again { picks.again.append(item) }
                 // It would be taken away with its item, which nobody has asked for.
-                if try catalog.item(item)?.isMoved == true, !request.move {
+                if !request.move, !unknown.isEmpty, try catalog.item(item)?.isMoved == true {
                     report.ignored += unknown.map { IgnoredFile(path: $0.path, reason: .sidecarOfMoved) }
                 } else {
                     picks.sidecars += try rows(unknown, of: item, besides: picks.sidecars)

@@ -189,13 +189,13 @@ extension ItemPipeline {
         if item.wasDeleted {
             // Uploads are only taken for an item that is not deleted.
             try await weather.persist { () throws(Failure) in
-                try await client.attach(item.id, try attachRequest(item, []))
+                _ = try await client.attach(item.id, try attachRequest(item, []))
             }
             try await catalog.broughtBack(item)
         }
         let transferred = try catalog.transferred(item.id)
         board.uploading(item, total: transferred.total, confirmed: transferred.confirmed)
-        let isAsked = try await catalog.isAsked(item.id)
+        let isAsked = try catalog.isAsked(item.id)
         for upload in uploads where upload.state != .completed {
             guard let file = files.first(where: { $0.role == upload.role && $0.name == upload.name }) else {
                 throw Failure(.internalError, "An upload has no file.", detail: upload.id.rawValue)
@@ -214,8 +214,9 @@ extension ItemPipeline {
             if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
         }
         let request = try attachRequest(item, uploads)
+        let document: ItemDocument
         do throws(Failure) {
-            try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
+            document = try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
         } catch {
             guard error.code == .conflict || error.code == .incomplete || error.code == .gone,
                 item.attempts + 1 < retries.attemptMax
@@ -226,7 +227,8 @@ extension ItemPipeline {
             return .moved
         }
         try await catalog.attached(item)
-        return .moved
+        // It may be done already, since an earlier process had handed it over: then no event will come any more.
+        return document.isAwaited ? .watched(0) : .moved
     }
 
     /// Seconds between two looks whether the same bytes have arrived as another item's.
@@ -282,7 +284,7 @@ extension ItemPipeline {
             var random = settings.random
             let delay = PollPolicy().delay(count: count + 1, using: &random)
             // Where the state is final already, only the hashes are missing: no event will tell of them.
-            return document.state == .processing || document.state == .awaiting ? .watched(delay) : .later(delay)
+            return document.isAwaited ? .watched(delay) : .later(delay)
         case .sendAgain(let ids):
             guard item.attempts + 1 < retries.attemptMax else {
                 throw Failure(
@@ -338,4 +340,9 @@ extension ItemPipeline {
             return try await sourceHas(file)
         }
     }
+}
+
+extension ItemDocument {
+    /// The backend is, or will be, at work on it, and an event tells of its end.
+    fileprivate var isAwaited: Bool { state == .processing || state == .awaiting }
 }

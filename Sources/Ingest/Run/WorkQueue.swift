@@ -166,9 +166,6 @@ struct WorkQueue: Sendable {
         case .noRoom(let failure):
             entry.lacksRoom = true
             noRoom = failure
-        case .moved where entry.state == .processing && isLive && !entry.isHinted:
-            // Just handed over: an event will tell.
-            entry.notBefore = now + Self.watchIntervals.lowerBound
         case .moved, .finished, .stopped: break
         }
         entry.isHinted = false

@@ -31,9 +31,10 @@ struct BackendClient: Sendable {
         let session: UploadSession = try await call(.post, "/v1/uploads/\(id)/complete", request)
         guard session.uploadID == id, session.state == .complete else { throw Self.odd("\(session)") }
     }
-    func attach(_ id: ItemID, _ request: AttachRequest) async throws(Failure) {
+    func attach(_ id: ItemID, _ request: AttachRequest) async throws(Failure) -> ItemDocument {
         let document: ItemDocument = try await call(.put, "/v1/items/\(id)", request)
         guard document.itemID == id else { throw Self.odd("\(document.itemID)") }
+        return document
     }
     func item(_ id: ItemID) async throws(Failure) -> ItemDocument { try await call(.get, "/v1/items/\(id)") }
 

@@ -52,10 +52,14 @@ actor PartHashes {
                 return md5s
             }
             if isInOrder { hashedEnd = end }
-            for (part, md5) in zip(unread, read) { found[part.number] = md5 }
-            for part in unread { md5s[part.number] = found[part.number] }
+            for (part, md5) in zip(unread, read) {
+                found[part.number] = md5
+                md5s[part.number] = md5
+            }
         }
-        return parts.map { PartRequest(partNumber: $0.number, length: $0.length, contentMD5: found[$0.number] ?? "") }
+        return parts.compactMap { part in
+            found[part.number].map { PartRequest(partNumber: part.number, length: part.length, contentMD5: $0) }
+        }
     }
 
     /// The part is at the store, or has to be read again.

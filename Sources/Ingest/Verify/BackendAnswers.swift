@@ -31,12 +31,8 @@ struct BackendAnswers {
                     switch error.code {
                     case .cancelled: throw error
                     case .notFound, .gone: answers[item] = []
-                    default:
-                        if error.remedy == .retryLater, tries < Self.triesMax {
-                            await clock.sleep(Self.interval)
-                        } else {
-                            fault = error
-                        }
+                    case _ where error.remedy == .retryLater && tries < Self.triesMax: await clock.sleep(Self.interval)
+                    default: fault = error
                     }
                 }
             }
