@@ -87,15 +87,19 @@ public actor Backend {
         processing.thumbnailSizes = settings.thumbnailSizes
         let sealing = Sealing(ledger: ledger, store: store, clock: settings.clock)
         let disk = DiskQueue(width: API.diskWidth)
+        let events = EventStreams(ledger: ledger, settings: streams, log: settings.log)
         let tus = TusDoor(
             ledger: ledger, store: store, sealing: sealing, workFolder: folder + "/" + workName, disk: disk,
-            clock: settings.clock, lifetime: settings.lifetimes.session, wake: { bell.ring() }, log: settings.log)
+            clock: settings.clock, lifetime: settings.lifetimes.session,
+            wake: { owner in
+                bell.ring()
+                events.ring(owner)
+            }, log: settings.log)
         let sweeper = Sweeper(
             ledger: ledger, store: store, sealing: sealing, policy: processing.policy, clock: settings.clock,
             log: eventLog, wake: { bell.ring() },
             finishReceived: { () throws(Failure) in try await tus.finishAll() })
         try await sweeper.start()
-        let events = EventStreams(ledger: ledger, settings: streams, log: settings.log)
         let hint = Hint()
         let api = API(
             ledger: ledger, store: store, door: door, dataFolder: folder,
@@ -140,7 +144,7 @@ public actor Backend {
         events.stop()
         await server.stop()
         // What a connection that is cut had brought is being kept.
-        await tus.locks.idle()
+        await tus.locks.stop()
         await loop.stop()
         await housekeeping?.value
         await beating?.value

@@ -24,6 +24,11 @@ public final class OpenFile: Sendable {
             path: path)
     }
 
+    /// Cuts off what lies behind so many bytes.
+    public func truncate(to bytes: Int) throws(Failure) {
+        try checked("ftruncate", path, ftruncate(descriptor, off_t(bytes)))
+    }
+
     public func facts() throws(Failure) -> FileFacts {
         var status = stat()
         try checked("fstat", path, fstat(descriptor, &status))

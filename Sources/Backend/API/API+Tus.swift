@@ -127,9 +127,8 @@ extension API {
 
     /// One that is finished is an item, and goes with it.
     private func endTus(_ id: UploadID, _ caller: Caller) async throws(Failure) -> HTTPResponse {
-        let upload = try await tus.find(id, owner: caller.owner)
-        if upload.row.state == .complete { return try await removeItem(upload.row.item, caller.owner) }
-        try await tus.end(id, owner: caller.owner)
-        return HTTPResponse(status: 204)
+        guard let item = try await tus.end(id, owner: caller.owner) else { return HTTPResponse(status: 204) }
+        defer { events.ring(caller.owner) }
+        return try await removeItem(item, caller.owner)
     }
 }

@@ -64,10 +64,7 @@ struct API: HTTPHandler {
                 response.headers.append(("Allow", allowed))
                 return response
             case .success(.putPart): return try await storePart(body)
-            case .success(let route) where route.isTus:
-                let response = await respondTus(route, request, body)
-                events.ring(nil)
-                return response
+            case .success(let route) where route.isTus: return await respondTus(route, request, body)
             case .success(let route):
                 let caller = route.needsOwner ? try await caller(of: request) : .local
                 try await admit(caller, to: route)

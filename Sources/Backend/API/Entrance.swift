@@ -10,15 +10,22 @@ final class Entrance: HTTPHandler {
 
     func open(_ api: API) { self.api.withLock { $0 = api } }
 
+    /// What is planned here is answered here: a body that was to be streamed must not reach the API collected, once that has come.
     func plan(for request: HTTPRequest) -> BodyPlan {
-        api.withLock { $0 }?.plan(for: request) ?? .collect(bytesMax: APIBounds.bodyBytesMax)
+        if let api = api.withLock({ $0 }) { return api.plan(for: request) }
+        if Self.isHealth(request) { return .collect(bytesMax: APIBounds.bodyBytesMax) }
+        return .refuse(
+            Failure(.busy, "The backend waits for its store: it goes on by itself when that is there."),
+            headers: [("Retry-After", String(Self.retryAfter))])
     }
 
     func respond(to request: HTTPRequest, body: ReceivedBody) async -> HTTPResponse {
-        if let api = api.withLock({ $0 }) { return await api.respond(to: request, body: body) }
-        if case .success(.health) = Route.parse(method: request.method, path: request.path) { return API.alive }
-        return .problem(
-            Failure(.busy, "The backend waits for its store: it goes on by itself when that is there."),
-            retryAfter: Self.retryAfter)
+        if Self.isHealth(request) { return API.alive }
+        guard let api = api.withLock({ $0 }) else { preconditionFailure("everything else was refused by its head") }
+        return await api.respond(to: request, body: body)
+    }
+
+    private static func isHealth(_ request: HTTPRequest) -> Bool {
+        if case .success(.health) = Route.parse(method: request.method, path: request.path) { true } else { false }
     }
 }

@@ -30,7 +30,8 @@ struct TusDoor: Sendable {
     let clock: @Sendable () -> Timestamp
     /// Seconds after the last bytes.
     let lifetime: Double
-    let wake: @Sendable () -> Void
+    /// There is something new of an owner.
+    let wake: @Sendable (Owner) -> Void
     let log: @Sendable (String) -> Void
     let locks = TusLocks()
 
@@ -57,27 +58,44 @@ struct TusDoor: Sendable {
             standing: TusStanding(size: request.sizeBytes, partSize: request.partSize))
     }
 
-    /// - Throws: `not-found`; `gone` for what has ended or run out, or was lost by the store.
-    func find(_ id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
-        guard let found = try await ledger.tus(id, owner: owner) else { throw LedgerFault.unknown }
-        let row = found.upload
-        guard let hash = ResumableSHA256(state: found.hash) else {
-            throw Failure(.databaseError, "What was received of this upload cannot be gone on with.")
+    /// For who holds it.
+    /// - Throws: `not-found`; `gone` for what has ended or run out, or was lost by the store, which ends it.
+    private func find(_ id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
+        let known = try await known(id, owner: owner)
+        guard let upload = try await read(known) else {
+            try await ledger.expire(known.upload.session)
+            throw Self.gone
         }
-        var upload = TusUpload(
-            row: row, metadata: found.metadata, shoot: found.shoot, hash: hash, recorded: [],
-            standing: TusStanding(size: row.size, partSize: row.partSize))
-        switch row.state {
-        case .complete: upload.standing.offset = row.size ?? 0
-        case .open where row.expiresAt > clock():
-            upload.recorded = try await ledger.signedParts(row.session)
-            guard let offset = try await offset(of: upload) else {
-                try await ledger.expire(row.session)
-                throw Self.gone
-            }
-            upload.standing.offset = offset
+        return upload
+    }
+
+    /// - Throws: `not-found`; `gone` for what has ended or run out.
+    private func known(_ id: UploadID, owner: Owner) async throws(Failure) -> TusRow {
+        guard let known = try await ledger.tus(id, owner: owner) else { throw LedgerFault.unknown }
+        switch known.upload.state {
+        case .complete: return known
+        case .open where known.upload.expiresAt > clock(): return known
         case .open, .expired, .aborted: throw Self.gone
         }
+    }
+
+    /// - Returns: nil when the store does not have what was acknowledged; also while somebody else is at it, who may have gone on between
+    ///   the looks at ledger and store.
+    private func read(_ known: TusRow) async throws(Failure) -> TusUpload? {
+        guard let hash = ResumableSHA256(state: known.hash) else {
+            throw Failure(.databaseError, "What was received of this upload cannot be gone on with.")
+        }
+        let row = known.upload
+        var upload = TusUpload(
+            row: row, metadata: known.metadata, shoot: known.shoot, hash: hash, recorded: [],
+            standing: TusStanding(size: row.size, partSize: row.partSize))
+        guard row.state == .open else {
+            upload.standing.offset = row.size ?? 0
+            return upload
+        }
+        upload.recorded = try await ledger.signedParts(row.session)
+        guard let offset = try await offset(of: upload) else { return nil }
+        upload.standing.offset = offset
         return upload
     }
 
@@ -98,25 +116,31 @@ struct TusDoor: Sendable {
     }
 
     /// What a HEAD sees. What has come whole is finished, in case that was cut short.
+    /// - Throws: `locked` when that cannot be said while a body comes in.
     func look(_ id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
-        let upload = try await find(id, owner: owner)
-        guard upload.row.state == .open, upload.standing.isWhole else { return upload }
+        let seen = try await read(try await known(id, owner: owner))
+        if let seen, seen.row.state != .open || !seen.standing.isWhole { return seen }
         do throws(Failure) {
             return try await locks.holding(id) { () throws(Failure) in
                 try await finish(try await find(id, owner: owner))
             }
         } catch {
+            guard let seen, error.code != .gone else { throw error }
             if error.code != .locked { log("tus upload \(id): \(error)") }
-            return upload
+            return seen
         }
     }
 
+    /// - Returns: the item that it has become; one goes with the other.
     /// - Throws: `locked` while a body comes in.
-    func end(_ id: UploadID, owner: Owner) async throws(Failure) {
+    func end(_ id: UploadID, owner: Owner) async throws(Failure) -> ItemID? {
+        let row = try await known(id, owner: owner).upload
+        if row.state == .complete { return row.item }
         try await locks.holding(id) { () throws(Failure) in
             guard let row = try await ledger.abort(id, owner: owner) else { throw LedgerFault.unknown }
             try await store.end(row.session)
         }
+        return nil
     }
 
     // MARK: Bytes
@@ -137,9 +161,18 @@ struct TusDoor: Sendable {
             try await ledger.tellSize(size, session: upload.row.session, owner: upload.row.owner)
             upload.row.size = size
         }
-        let folder = try await folder(for: upload.row.id)
-        defer { try? Files.removeTree(folder) }
         reception.goOn(from: upload.hash)
+        let (start, id) = (upload, upload.row.id)
+        upload = try await inFolder(of: id) { folder throws(Failure) in
+            try await receive(reception, into: start, folder)
+        }
+        return upload.standing.isWhole ? try await finish(upload) : upload
+    }
+
+    private func receive(
+        _ reception: TusReception, into found: TusUpload, _ folder: String
+    ) async throws(Failure) -> TusUpload {
+        var upload = found
         var at = upload.standing
         var unchecked: [TusSpool] = []
         var ending: TusReception.Ending?
@@ -157,24 +190,31 @@ struct TusDoor: Sendable {
             if reception.patch.checksum == nil {
                 try await keep(spool, of: &upload)
             } else {
+                try await disk.run { () throws(Failure) -> Void in try spool.seal() }
                 unchecked.append(spool)
             }
         }
-        if ending == .whole { try reception.checkSum() }
-        if ending == .whole || reception.patch.checksum == nil {
+        // Without a checksum everything has been kept already.
+        if ending == .whole {
+            try reception.checkSum()
             for spool in unchecked { try await keep(spool, of: &upload) }
         }
-        return upload.standing.isWhole ? try await finish(upload) : upload
+        return upload
     }
 
-    private func folder(for id: UploadID) async throws(Failure) -> String {
-        let workFolder = workFolder
-        return try await disk.run { () throws(Failure) in
-            let path = workFolder + "/" + Self.folderName(id)
+    /// With a folder for what is on its way, gone afterwards.
+    private func inFolder<Value: Sendable>(
+        of id: UploadID, _ body: (String) async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let path = workFolder + "/" + Self.folderName(id)
+        try await disk.run { () throws(Failure) in
             try Files.removeTree(path)
             try Files.makeFolder(path)
-            return path
         }
+        let result: Result<Value, Failure>
+        do throws(Failure) { result = .success(try await body(path)) } catch { result = .failure(error) }
+        try? await disk.run { () throws(Failure) in try Files.removeTree(path) }
+        return try result.get()
     }
     static func folderName(_ id: UploadID) -> String { "\(id).tus" }
 
@@ -233,7 +273,7 @@ struct TusDoor: Sendable {
         upload.row = try await sealing.complete(
             upload.row.id, request, owner: upload.row.owner,
             attaching: try TusMetadata(upload.metadata).attachment(of: upload.row.id, shoot: upload.shoot))
-        wake()
+        wake(upload.row.owner)
         return upload
     }
 
@@ -242,19 +282,25 @@ struct TusDoor: Sendable {
         let held = try await sealing.held(upload.row, signed: upload.recorded)
         let number = upload.recorded.last?.number ?? 1
         guard held.object == nil, !held.parts.contains(where: { $0.number == number }) else { return }
-        let folder = try await folder(for: upload.row.id)
-        defer { try? Files.removeTree(folder) }
-        var path: String?
-        if let tail = upload.tail { path = try await store.path(tail, in: folder) }
-        let (tailPath, bytes) = (path, upload.recorded.last?.length ?? 0)
-        let spool = try await disk.run { () throws(Failure) in
-            let spool = try TusSpool(number: number, capacity: bytes, in: folder)
-            if let tailPath { try spool.load(tailPath, bytes: bytes) }
-            return spool
+        let found = upload
+        upload = try await inFolder(of: upload.row.id) { folder throws(Failure) in
+            var upload = found
+            var path: String?
+            if let tail = upload.tail { path = try await store.path(tail, in: folder) }
+            let (tailPath, bytes) = (path, upload.recorded.last?.length ?? 0)
+            let spool = try await disk.run { () throws(Failure) in
+                let spool = try TusSpool(number: number, capacity: bytes, in: folder)
+                if let tailPath { try spool.load(tailPath, bytes: bytes) }
+                return spool
+            }
+            if upload.recorded.isEmpty {
+                try await keep(spool, of: &upload)
+            } else {
+                let part = try await disk.run { () throws(Failure) in try spool.seal() }
+                try await store.take(spool.path, as: part, of: upload.row.session)
+            }
+            return upload
         }
-        if upload.recorded.isEmpty { return try await keep(spool, of: &upload) }
-        let part = try await disk.run { () throws(Failure) in try spool.seal() }
-        try await store.take(spool.path, as: part, of: upload.row.session)
     }
 
     /// Uploads that have come whole and were not finished, since somebody was killed.
@@ -265,7 +311,7 @@ struct TusDoor: Sendable {
                     try await finish(try await find(id, owner: owner))
                 }
             } catch {
-                if error.code != .locked { log("tus upload \(id): \(error)") }
+                if error.code != .locked, error.code != .busy { log("tus upload \(id): \(error)") }
             }
         }
     }

@@ -7,6 +7,7 @@ final class TusLocks: Sendable {
         /// With what sends to it; nil where nothing does.
         var held: [UploadID: TusReception?] = [:]
         var onIdle: [CheckedContinuation<Void, Never>] = []
+        var isStopped = false
     }
     private let state = Mutex(State())
 
@@ -22,6 +23,7 @@ final class TusLocks: Sendable {
                 if let holder, holder.isStalled(at: now) { stalled = holder }
                 return false
             }
+            guard !state.isStopped else { throw Failure(.busy, "The backend is stopping: try again.") }
             guard state.held.count < Tus.receptionsMax else {
                 throw Failure(.busy, "Too many files are coming in at once: try again.")
             }
@@ -45,6 +47,12 @@ final class TusLocks: Sendable {
             return state.onIdle
         }
         for continuation in waiting { continuation.resume() }
+    }
+
+    /// Nobody comes in any more. Returns when nobody is writing.
+    func stop() async {
+        state.withLock { $0.isStopped = true }
+        await idle()
     }
 
     /// Returns when nobody is writing.

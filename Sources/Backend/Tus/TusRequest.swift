@@ -15,7 +15,8 @@ enum Tus {
     static let metadataBytesMax = 16 << 10
     /// Unfinished uploads of one owner.
     static let openMax = 1000
-    /// Requests whose bodies are taken in at once, each with a part on this machine's disk.
+    /// Uploads that are held at once: bodies that come in, each with a part on this machine's disk (one with a checksum with all of it), and
+    /// what is finished or ended.
     static let receptionsMax = 64
     /// Seconds of silence after which a body no longer keeps others from its upload; until then they are refused.
     static let silenceMax = 5

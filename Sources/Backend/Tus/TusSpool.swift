@@ -8,24 +8,28 @@ final class TusSpool: @unchecked Sendable {
     let number: Int
     /// Bytes that the part will have.
     let capacity: Int
-    private let file: OpenFile
+    let path: String
+    /// Nil once it is sealed: a body that is kept only when its sum is right may have many parts, and few files are to be open.
+    private var file: OpenFile?
+    private var sealed: SignedPart?
     private let digest = Digest(.md5)
     private(set) var count = 0
     /// Of the whole upload up to the end of this; set when nothing more is added.
     var hash = ResumableSHA256()
 
-    var path: String { file.path }
     var isFull: Bool { count == capacity }
 
     init(number: Int, capacity: Int, in folder: String) throws(Failure) {
         self.number = number
         self.capacity = capacity
-        file = try .creating("\(folder)/\(number)")
+        path = "\(folder)/\(number)"
+        file = try .creating(path)
     }
 
     /// - Returns: bytes taken; the rest belongs to the next part.
     func take(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int {
         let taken = UnsafeRawBufferPointer(rebasing: bytes.prefix(capacity - count))
+        guard let file else { throw Failure(.internalError, "A part was added to after it was sealed.", detail: path) }
         try file.write(taken, at: count)
         digest.update(taken)
         count += taken.count
@@ -49,9 +53,17 @@ final class TusSpool: @unchecked Sendable {
         }
     }
 
-    /// Blocking. Nothing more is added; durable. - Returns: what there is.
+    /// Blocking. Nothing more is added; durable. The same again when it is asked again.
+    /// - Returns: what there is.
+    @discardableResult
     func seal() throws(Failure) -> SignedPart {
-        try file.synchronize()
-        return SignedPart(number: number, length: count, md5: digest.finalize().hexadecimal)
+        if let sealed { return sealed }
+        // A write that failed half-way may have left more than was taken.
+        try file?.truncate(to: count)
+        try file?.synchronize()
+        file = nil
+        let part = SignedPart(number: number, length: count, md5: digest.finalize().hexadecimal)
+        sealed = part
+        return part
     }
 }
