@@ -7,6 +7,7 @@ final class TusLocks: Sendable {
         /// With what sends to it; nil where nothing does.
         var held: [UploadID: TusReception?] = [:]
         var onIdle: [CheckedContinuation<Void, Never>] = []
+        var onHeld: [UploadID: [CheckedContinuation<TusReception?, Never>]] = [:]
     }
     private let state = Mutex(State())
 
@@ -17,23 +18,24 @@ final class TusLocks: Sendable {
         _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         var stalled: TusReception?
-        let isHeld = try state.withLock { state throws(Failure) in
+        let waiting = try state.withLock { state throws(Failure) -> [CheckedContinuation<TusReception?, Never>]? in
             if let holder = state.held[id] {
                 if let holder, holder.isStalled(at: now) { stalled = holder }
-                return false
+                return nil
             }
             guard state.held.count < Tus.receptionsMax else {
                 throw Failure(.busy, "Too many files are coming in at once: try again.")
             }
             state.held.updateValue(reception, forKey: id)
-            return true
+            return state.onHeld.removeValue(forKey: id) ?? []
         }
-        guard isHeld else {
+        guard let waiting else {
             // A phone that has changed its network cannot tell of its old connection, and is back before anyone notices.
             stalled?.breakOff()
             throw Failure(.locked, "Another request is sending to this upload: try again when it has ended.")
         }
         defer { release(id) }
+        for continuation in waiting { continuation.resume(returning: reception) }
         return try await body()
     }
 
@@ -45,6 +47,18 @@ final class TusLocks: Sendable {
             return state.onIdle
         }
         for continuation in waiting { continuation.resume() }
+    }
+
+    /// Returns when somebody is writing to it.
+    /// - Returns: what sends to it.
+    func held(_ id: UploadID) async -> TusReception? {
+        await withCheckedContinuation { continuation in
+            let holder = state.withLock { state in
+                if state.held[id] == nil { state.onHeld[id, default: []].append(continuation) }
+                return state.held[id]
+            }
+            if let holder { continuation.resume(returning: holder) }
+        }
     }
 
     /// Returns when nobody is writing.
