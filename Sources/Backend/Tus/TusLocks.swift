@@ -7,7 +7,7 @@ final class TusLocks: Sendable {
         /// With what sends to it; nil where nothing does.
         var held: [UploadID: TusReception?] = [:]
         var onIdle: [CheckedContinuation<Void, Never>] = []
-        var onHeld: [UploadID: [CheckedContinuation<TusReception?, Never>]] = [:]
+        var onHeld: [UploadID: [AsyncStream<TusReception?>.Continuation]] = [:]
     }
     private let state = Mutex(State())
 
@@ -18,7 +18,7 @@ final class TusLocks: Sendable {
         _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         var stalled: TusReception?
-        let waiting = try state.withLock { state throws(Failure) -> [CheckedContinuation<TusReception?, Never>]? in
+        let waiting = try state.withLock { state throws(Failure) -> [AsyncStream<TusReception?>.Continuation]? in
             if let holder = state.held[id] {
                 if let holder, holder.isStalled(at: now) { stalled = holder }
                 return nil
@@ -35,7 +35,7 @@ final class TusLocks: Sendable {
             throw Failure(.locked, "Another request is sending to this upload: try again when it has ended.")
         }
         defer { release(id) }
-        for continuation in waiting { continuation.resume(returning: reception) }
+        for continuation in waiting { continuation.yield(reception) }
         return try await body()
     }
 
@@ -50,15 +50,16 @@ final class TusLocks: Sendable {
     }
 
     /// Returns when somebody is writing to it.
-    /// - Returns: what sends to it.
+    /// - Returns: what sends to it; nil where that is nothing, or the wait was cancelled.
     func held(_ id: UploadID) async -> TusReception? {
-        await withCheckedContinuation { continuation in
-            let holder = state.withLock { state in
-                if state.held[id] == nil { state.onHeld[id, default: []].append(continuation) }
-                return state.held[id]
-            }
-            if let holder { continuation.resume(returning: holder) }
+        let (holders, continuation) = AsyncStream<TusReception?>.makeStream()
+        let holder = state.withLock { state in
+            if state.held[id] == nil { state.onHeld[id, default: []].append(continuation) }
+            return state.held[id]
         }
+        if let holder { return holder }
+        for await holder in holders { return holder }
+        return nil
     }
 
     /// Returns when nobody is writing.
