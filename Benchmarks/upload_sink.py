@@ -26,7 +26,7 @@ def missing(code):
     return 404, [], f'<?xml version="1.0"?><Error><Code>{code}</Code><Message/></Error>'.encode()
 
 
-def answer_tus(method, path, fields, taken):
+def answer_tus(method, path, taken):
     base = [(b"Tus-Resumable", b"1.0.0")]
     if method == "POST":
         with lock:
@@ -43,7 +43,7 @@ def answer_tus(method, path, fields, taken):
 def answer(method, path, query, fields, taken):
     """Status, header fields and body."""
     if path.startswith("/tus"):
-        return answer_tus(method, path, fields, taken)
+        return answer_tus(method, path, taken)
     upload = query.get("uploadId", [None])[0]
     taken = int(fields.get("x-amz-decoded-content-length", taken))
     with lock:

@@ -27,6 +27,15 @@ public enum PartLimits {
     public static let firstURLsMax = 4
     /// URLs that may be asked for in one later request.
     public static let urlsMax = 32
+
+    /// The part size to ask for: the default, or the smallest whole number of MiB with which the file fits; a size that is not known may become
+    /// any.
+    public static func partSize(for size: Int?) -> Int {
+        guard let size else { return bytesRange.upperBound }
+        let needed = (size + countMax - 1) / countMax
+        let rounded = ((needed + (1 << 20) - 1) >> 20) << 20
+        return min(max(rounded, bytesDefault), bytesRange.upperBound)
+    }
 }
 
 public struct OpenUploadRequest: Codable, Sendable, Hashable {

@@ -59,43 +59,16 @@ private final class Patience: Sendable {
 @Suite struct CrashTests {
     /// Durable steps of the backend for a photo with a sidecar of two parts. A loop that stopped early would show here.
     static let stepCount = 27
-    static let stepCountMax = 200
 
     @Test(.timeLimit(.minutes(5))) func theBackendLosesNothingWhereverItIsKilled() async throws {
         var photo = try TestFile("up-1", try picture())
         photo.partSize = PartLimits.bytesDefault
         var sidecar = try TestFile("up-2", [UInt8](repeating: 7, count: 6 << 20))
         (sidecar.role, sidecar.name, sidecar.filename) = (.sidecar, "IMG_1.XMP", "IMG_1.XMP")
-        var survived = 0
-        for step in 1...Self.stepCountMax {
-            let scratch = try ScratchFolder()
-            let address = ListenAddress.unix(path: scratch.path + "/s")
-            let patience = Patience(client: TestClient(address: address), files: [photo, sidecar])
-            var server = try ServeProcess(data: scratch.path + "/data", socket: scratch.path + "/s", crashAt: step)
-            var isDone = false
-            var restartCount = 0
-            while !isDone {
-                do {
-                    try await patience.run()
-                    isDone = true
-                } catch is TestClient.ConnectionFault {
-                    // Gone, or not there yet.
-                    guard !server.isRunning else {
-                        try await Task.sleep(for: .milliseconds(5))
-                        continue
-                    }
-                    restartCount += 1
-                    try #require(restartCount == 1, "it died without having been told to")
-                    server = try ServeProcess(data: scratch.path + "/data", socket: scratch.path + "/s", crashAt: nil)
-                }
-            }
-            let wasRunning = await server.stop()
-            let findings = try await BackendCheck.run(dataFolder: scratch.path + "/data")
-            #expect(findings.isEmpty, "killed at step \(step)")
-            if restartCount == 0, wasRunning {
-                survived = step
-                break
-            }
+        let files = [photo, sidecar]
+        let (survived, _) = try await ServeProcess.killedAtEachStep { client in
+            let patience = Patience(client: client, files: files)
+            return { try await patience.run() }
         }
         #expect(survived == Self.stepCount + 1)
     }

@@ -369,11 +369,11 @@ extension LedgerConformance {
         try await ledger.tellSize((5 << 20) + 4, session: session, owner: owner)
         try await ledger.tellSize(1, session: session, owner: owner)
         #expect(try await ledger.receivedTus(limit: 9).map(\.0) == [row.id])
-        #expect(try await ledger.openTus(after: nil, limit: 9).map(\.id.rawValue) == ["tus-1", "tus-2"])
+        #expect(try await ledger.openTusUploads(after: nil, limit: 9).map(\.id.rawValue) == ["tus-1", "tus-2"])
         try await ledger.sweep(now: start.adding(seconds: 201), isRestart: false, policy: policy)
         let last = BlobKey.tail(SignedPart(number: 2, length: 4, md5: "d"), of: session)
         #expect(try await ledger.doomedBlobs(limit: 9).contains(last))
-        #expect(try await ledger.openTus(after: nil, limit: 9).isEmpty)
+        #expect(try await ledger.openTusUploads(after: nil, limit: 9).isEmpty)
     }
 
     private static func attaching(_ ledger: any Ledger) async throws {

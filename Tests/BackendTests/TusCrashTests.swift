@@ -2,6 +2,7 @@ import Digests
 import Foundation
 import HTTPServer
 import Synchronization
+import TestStores
 import Testing
 import Vocabulary
 
@@ -57,11 +58,10 @@ private final class TusPatience: Sendable {
 
 /// The backend dies by SIGKILL right after its nth durable step and is started again; n goes up until it survives.
 /// Once is enough where two builds are tested.
-@Suite(.enabled(if: ProcessInfo.processInfo.environment["RUSHES_SKIP_WAITING"] == nil)) struct TusCrashTests {
+@Suite(.enabled(if: TestStore.waits)) struct TusCrashTests {
     /// Durable steps of the backend for two files, without those of housekeeping, which come when they come. A loop that stopped early would
     /// show here.
     static let stepCount = 33
-    static let stepCountMax = 200
 
     @Test(.timeLimit(.minutes(5))) func noAcknowledgedByteIsLostWhereverTheBackendIsKilled() async throws {
         let long = [UInt8](repeating: 7, count: (8 << 20) + 100)
@@ -69,38 +69,9 @@ private final class TusPatience: Sendable {
             (bytes: long, ends: [1000, (8 << 20) + 50, long.count], isDeferred: false),
             (bytes: Array("of unknown length".utf8), ends: [17], isDeferred: true),
         ]
-        var steps: [String] = []
-        for step in 1...Self.stepCountMax {
-            let scratch = try ScratchFolder()
-            let data = scratch.path + "/data"
-            let patience = TusPatience(TestClient(address: .unix(path: scratch.path + "/s")), files)
-            var server = try ServeProcess(data: data, socket: scratch.path + "/s", crashAt: step)
-            var isDone = false
-            var restartCount = 0
-            while !isDone {
-                do {
-                    try await patience.run()
-                    isDone = true
-                } catch is TestClient.ConnectionFault {
-                    // Gone, or not there yet.
-                    guard !server.isRunning else {
-                        try await Task.sleep(for: .milliseconds(5))
-                        continue
-                    }
-                    restartCount += 1
-                    try #require(restartCount == 1, "it died without having been told to")
-                    server = try ServeProcess(data: data, socket: scratch.path + "/s", crashAt: nil)
-                }
-            }
-            let wasRunning = await server.stop()
-            #expect(try await BackendCheck.run(dataFolder: data).isEmpty, "killed at step \(step)")
-            if restartCount == 0, wasRunning {
-                steps = try String(contentsOfFile: data + ".steps", encoding: .utf8).split(separator: "\n").map {
-                    String($0.split(separator: " ")[1])
-                }
-                #expect(steps.count < step)
-                break
-            }
+        let (_, steps) = try await ServeProcess.killedAtEachStep { client in
+            let patience = TusPatience(client, files)
+            return { try await patience.run() }
         }
         let housekeeping = ["files.remove", "ledger.forgetDoomed"]
         let own = steps.filter { !housekeeping.contains($0) }

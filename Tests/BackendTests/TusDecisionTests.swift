@@ -57,7 +57,7 @@ import Vocabulary
             (nil, 32), (0, 8), (1, 8), (80_000 * mebibyte, 8), (80_000 * mebibyte + 1, 9), (Tus.bytesMax, 32),
         ]
         for (length, mebibytes) in known {
-            #expect(TusPolicy.partSize(length) == mebibytes * mebibyte)
+            #expect(PartLimits.partSize(for: length) == mebibytes * mebibyte)
             #expect(PartGrid(size: length, partSize: mebibytes * mebibyte).fault == nil)
         }
     }

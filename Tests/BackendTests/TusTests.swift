@@ -245,7 +245,9 @@ import Vocabulary
         let said = try await tus.client.exchange(Data((head + "\r\n15\r\nsome bytes of a photo\r\n0\r\n\r\n").utf8))
         #expect(String(decoding: said, as: UTF8.self).hasPrefix("HTTP/1.1 413"))
         #expect(String(decoding: said, as: UTF8.self).contains("Tus-Resumable: 1.0.0"))
-        try await backend.stop(left: try await tus.offset(path) == 10 ? 0 : 1)
+        // What belongs to the file was kept, and has become it.
+        #expect(try await tus.offset(path) == 10)
+        try await backend.stop()
     }
 
     // MARK: Checksum
@@ -291,34 +293,31 @@ import Vocabulary
         let sending = try OpenRequest(
             tus.client, "PATCH", path, TusClient.patch(0).merging(["Content-Length": String(bytes.count)]) { $1 })
         try await sending.send(bytes[..<((8 << 20) + 333)])
+        try await backend.taken((8 << 20) + 333, by: path)
         // The first part is recorded while the rest is still to come.
-        while try await tus.offset(path) != 8 << 20 { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(try await tus.offset(path) == 8 << 20)
         let answer = try await tus.patch(path, at: 8 << 20, [1])
         #expect(answer.status == 423 && answer.headers["tus-resumable"] == "1.0.0")
         #expect(try await tus.end(path).status == 423)
         sending.hangUp()
-        while try await tus.offset(path) != (8 << 20) + 333 { try await Task.sleep(for: .milliseconds(5)) }
-        // Its lock may be held for a moment longer.
-        var rest: TestAnswer
-        repeat {
-            rest = try await tus.patch(path, at: (8 << 20) + 333, bytes[((8 << 20) + 333)...])
-        } while rest.status
-            == 423
-        #expect(rest.status == 204)
+        await backend.locks.idle()
+        #expect(try await tus.offset(path) == (8 << 20) + 333)
+        #expect(try await tus.patch(path, at: (8 << 20) + 333, bytes[((8 << 20) + 333)...]).status == 204)
         #expect(try await tus.item(path).uploads.first?.sha256Recomputed == Digest.sha256(bytes))
         try await backend.stop()
     }
 
-    @Test func aBodyThatHasFallenSilentGivesWayToAnother() async throws {
+    @Test(.timeLimit(.minutes(1))) func aBodyThatHasFallenSilentGivesWayToAnother() async throws {
         let backend = try #require(try await TusBackend(.directory))
-        let (tus, locks) = (backend.tus, backend.test.backend.tus.locks)
+        let (tus, locks) = (backend.tus, backend.locks)
         let path = try await tus.created(21)
-        let id = try #require(UploadID(rawValue: String(path.split(separator: "/")[2])))
+        let id = try TusBackend.id(path)
         let sending = try OpenRequest(
             tus.client, "PATCH", path, TusClient.patch(0).merging(["Content-Length": "21"]) { $1 })
         try await sending.send(Self.short[..<10])
         // Until the first bytes were taken it is not the client that is waited for.
-        while try await tus.patch(path, at: 0, []).status != 423 { try await Task.sleep(for: .milliseconds(5)) }
+        try await backend.taken(10, by: path)
+        #expect(try await tus.patch(path, at: 0, []).status == 423)
         func knock(after seconds: Int) async -> FailureCode? {
             do throws(Failure) {
                 try await locks.holding(id, at: .now + .seconds(seconds)) { () throws(Failure) in }
@@ -327,19 +326,19 @@ import Vocabulary
         }
         #expect(await knock(after: Tus.silenceMax - 2) == .locked)
         #expect(try await tus.offset(path) == 0)
-        while try await tus.offset(path) != 10 {
-            _ = await knock(after: Tus.silenceMax + 2)
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        var rest: TestAnswer
-        repeat { rest = try await tus.patch(path, at: 10, Self.short[10...]) } while rest.status == 423
-        #expect(rest.status == 204)
+        // It still comes in.
+        try await sending.send(Self.short[10..<11])
+        try await backend.taken(11, by: path)
+        #expect(await knock(after: Tus.silenceMax + 2) == .locked)
+        await locks.idle()
+        #expect(try await tus.offset(path) == 11)
+        #expect(try await tus.patch(path, at: 11, Self.short[11...]).status == 204)
         #expect(try await tus.item(path).uploads.first?.sha256Recomputed == Digest.sha256(Self.short))
         sending.hangUp()
         try await backend.stop()
     }
 
-    @Test func ofABodyWithAChecksumThatIsCutOffNothingIsKept() async throws {
+    @Test(.timeLimit(.minutes(1))) func ofABodyWithAChecksumThatIsCutOffNothingIsKept() async throws {
         let backend = try #require(try await TusBackend(.directory))
         let path = try await backend.tus.created(20)
         var headers = TusClient.patch(0)
@@ -347,12 +346,11 @@ import Vocabulary
         headers["Upload-Checksum"] = "md5 AAAAAAAAAAAAAAAAAAAAAA=="
         let sending = try OpenRequest(backend.test.client, "PATCH", path, headers)
         try await sending.send(Self.short[..<10])
-        while try await backend.tus.patch(path, at: 0, [1]).status != 423 {
-            try await Task.sleep(for: .milliseconds(5))
-        }
+        try await backend.taken(10, by: path)
+        #expect(try await backend.tus.patch(path, at: 0, [1]).status == 423)
         sending.hangUp()
-        var answer: TestAnswer
-        repeat { answer = try await backend.tus.patch(path, at: 0, []) } while answer.status == 423
+        await backend.locks.idle()
+        let answer = try await backend.tus.patch(path, at: 0, [])
         #expect(answer.status == 204 && answer.headers["upload-offset"] == "0")
         try await backend.stop(left: 1)
     }

@@ -23,7 +23,7 @@ import Vocabulary
 
     @Test(arguments: [0, 1, 8 << 20, 78 << 30, 79 << 30, 300 << 30])
     func theAskedPartSizeFitsTheFileIntoTheBounds(size: Int) throws {
-        let partSize = PartGrid.partSize(for: size)
+        let partSize = PartLimits.partSize(for: size)
         #expect(PartLimits.bytesRange.contains(partSize))
         #expect(partSize % (1 << 20) == 0)
         #expect(try PartGrid(size: size, partSize: partSize).count <= PartLimits.countMax)

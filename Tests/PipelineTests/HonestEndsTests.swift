@@ -79,18 +79,20 @@ import Vocabulary
         let script =
             #"f="$1/card/bad$(printf '\377').png"; mv "$1/card/plain.png" "$f"; "$0" probe "$f" && "$0" probe "$1/card" && "$0" ingest "$f" --shoot s"#
         let (path, environment) = (scratch.path, ProcessInfo.processInfo.environment.merging(home) { $1 })
-        let status = try await onThread {
+        let (status, said) = try await onThread {
             let shell = Process()
             shell.executableURL = URL(fileURLWithPath: "/bin/sh")
             shell.arguments = ["-c", script, Programs.rushes, path]
             shell.environment = environment
             shell.standardOutput = FileHandle.nullDevice
-            shell.standardError = FileHandle.nullDevice
+            let errors = Pipe()
+            shell.standardError = errors
             try shell.run()
+            let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
             shell.waitUntilExit()
-            return shell.terminationStatus
+            return (shell.terminationStatus, said)
         }
-        #expect(status == 0)
+        #expect(status == 0, "\(said)")
     }
 
     @Test func aSlipOfThePenMakesNoHome() async throws {

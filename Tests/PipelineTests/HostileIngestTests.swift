@@ -1,11 +1,12 @@
 import Files
 import Foundation
+import TestStores
 import Testing
 import Vocabulary
 
 /// Files that take over the decoder, among good ones, through the whole program: `hijacked-media` is the worker that ships with a decoder that
 /// does what such a file says.
-@Suite(.enabled(if: Programs.waits)) struct HostileIngestTests {
+@Suite(.enabled(if: TestStore.waits)) struct HostileIngestTests {
     private static let deeds: [String: FailureCode] = [
         "crashes": .mediaCrashed, "hangs": .mediaTimeout, "forks": .mediaCrashed, "allocates": .overBudget,
     ]

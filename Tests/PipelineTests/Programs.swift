@@ -17,9 +17,6 @@ enum Programs {
         return url.appendingPathComponent("fixtures/shoot").path
     }()
 
-    /// Whether tests that mostly wait are to be run: once is enough where two builds are tested one after the other.
-    static let waits = ProcessInfo.processInfo.environment["RUSHES_SKIP_WAITING"] == nil
-
     struct Ended: Sendable {
         /// What it ended with; of one that a signal ended, that signal's number below zero.
         var status: Int32

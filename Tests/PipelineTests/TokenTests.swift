@@ -74,24 +74,6 @@ private struct TokenHouse {
     }
 }
 
-/// Tells each time that a token was refused.
-private struct RefusalWatch: UploadTransport {
-    let wrapped = HTTPClient()
-    private let refusals = Tally()
-    private let told: @Sendable (_ number: Int) -> Void
-
-    init(_ told: @escaping @Sendable (_ number: Int) -> Void) { self.told = told }
-
-    func send(_ request: Curl.HTTPRequest) async throws(Failure) -> Curl.HTTPResponse {
-        let answer = try await wrapped.send(request)
-        if answer.status == 401 { told(refusals.next()) }
-        return answer
-    }
-    func stream(
-        _ request: Curl.HTTPRequest, receive: @escaping @Sendable (Curl.HTTPResponse, [UInt8]) -> Bool
-    ) async throws(Failure) -> Curl.HTTPResponse { try await wrapped.stream(request, receive: receive) }
-}
-
 @Suite(.timeLimit(.minutes(2))) struct TokenTests {
     @Test func aTokenThatExpiresInTheMiddleIsReadAgainAndTheIngestGoesOn() async throws {
         let house = try await TokenHouse()
@@ -123,7 +105,12 @@ private struct RefusalWatch: UploadTransport {
         let parts = Tally()
         // More refusals than any item has attempts, before somebody comes.
         let isRefusedOften = Signal()
-        let http = RefusalWatch { if $0 == 12 { isRefusedOften.give() } }
+        let refusals = Tally()
+        let http = BentNetwork { request, _, send throws(Failure) in
+            let answer = try await send(request)
+            if answer.status == 401, refusals.next() == 12 { isRefusedOften.give() }
+            return answer
+        }
         let network = LossyTransport(http, seed: 1, chance: 0) { request in
             guard request.headers["Content-MD5"] != nil, parts.next() == 1 else { return nil }
             house.skipped.forward(seconds: 601)

@@ -1,11 +1,12 @@
 import Files
 import Foundation
+import TestStores
 import Testing
 import Vocabulary
 
 /// File systems that go away, turn read-only or fill while something is copied from or to them. The program is stopped for the moment in which
 /// that happens, so that it happens in the middle.
-@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Programs.waits)) struct VanishingTests {
+@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: TestStore.waits)) struct VanishingTests {
     /// Enough that a copy takes a while.
     private static let bigBytes = 64 << 20
 

@@ -22,6 +22,9 @@ public struct TestStore: Sendable {
         return FileManager.default.isExecutableFile(atPath: folder + "/s3-up") ? folder : nil
     }()
 
+    /// Whether tests that mostly wait, or that ask several stores, are to be run: once is enough where two builds are tested one after the other.
+    public static let waits = ProcessInfo.processInfo.environment["RUSHES_SKIP_WAITING"] == nil
+
     /// A Ceph of its own that is not up yet.
     /// - Returns: nil, said loudly, where the scripts that start it are not at hand.
     public static func absentCeph() -> (endpoint: String, up: @Sendable () -> TestStore?)? {

@@ -40,9 +40,7 @@ struct API: HTTPHandler {
             if let length = request.headers["content-length"], Int(length) != permit.part.length {
                 throw PartSink.badDigest("Content-Length \(length)")
             }
-            if let md5 = request.headers["content-md5"],
-                Data(base64Encoded: md5).map({ [UInt8]($0).hexadecimal }) != permit.part.md5
-            {
+            if let md5 = request.headers["content-md5"], [UInt8](base64: md5)?.hexadecimal != permit.part.md5 {
                 throw PartSink.badDigest("Content-MD5 \(md5)")
             }
             guard let door else { throw PartSink.gone }

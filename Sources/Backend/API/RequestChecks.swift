@@ -53,10 +53,10 @@ enum RequestChecks {
             guard grid.contains(number: part.partNumber, length: part.length) else {
                 throw bad("Part \(part.partNumber) of \(part.length) bytes does not fit the grid.")
             }
-            guard let md5 = Data(base64Encoded: part.contentMD5), md5.count == 16 else {
+            guard let md5 = [UInt8](base64: part.contentMD5), md5.count == 16 else {
                 throw bad("content_md5 of part \(part.partNumber) is not the base64 of an MD5.")
             }
-            signed.append(SignedPart(number: part.partNumber, length: part.length, md5: [UInt8](md5).hexadecimal))
+            signed.append(SignedPart(number: part.partNumber, length: part.length, md5: md5.hexadecimal))
         }
         guard Set(signed.map(\.number)).count == signed.count else { throw bad("A part number is given twice.") }
         return signed

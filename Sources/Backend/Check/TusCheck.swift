@@ -13,7 +13,7 @@ struct TusCheck: Sendable {
         var findings: [Finding] = []
         var last: UploadID?
         while true {
-            let page = try await ledger.openTus(after: last, limit: Self.pageSize)
+            let page = try await ledger.openTusUploads(after: last, limit: Self.pageSize)
             for row in page { if let finding = try await check(row) { findings.append(finding) } }
             guard let end = page.last, page.count == Self.pageSize else { return findings }
             last = end.id

@@ -52,7 +52,7 @@ protocol Ledger: Sendable {
     /// Open ones of which everything has been received.
     func receivedTus(limit: Int) async throws(Failure) -> [(UploadID, Owner)]
     /// Open ones, by id.
-    func openTus(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow]
+    func openTusUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow]
 
     // MARK: Items
 

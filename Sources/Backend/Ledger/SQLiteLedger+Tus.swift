@@ -80,7 +80,7 @@ extension SQLiteLedger {
         return found
     }
 
-    func openTus(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow] {
+    func openTusUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow] {
         let rows = try database.rows(
             """
             SELECT \(UploadRow.columns) FROM \(UploadRow.source) JOIN tus t ON t.upload = u.id

@@ -8,6 +8,7 @@ final class TusLocks: Sendable {
         var held: [UploadID: TusReception?] = [:]
         var onIdle: [CheckedContinuation<Void, Never>] = []
         var isStopped = false
+        var onHeld: [UploadID: [AsyncStream<TusReception?>.Continuation]] = [:]
     }
     private let state = Mutex(State())
 
@@ -18,24 +19,25 @@ final class TusLocks: Sendable {
         _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         var stalled: TusReception?
-        let isHeld = try state.withLock { state throws(Failure) in
+        let waiting = try state.withLock { state throws(Failure) -> [AsyncStream<TusReception?>.Continuation]? in
             if let holder = state.held[id] {
                 if let holder, holder.isStalled(at: now) { stalled = holder }
-                return false
+                return nil
             }
             guard !state.isStopped else { throw Failure(.busy, "The backend is stopping: try again.") }
             guard state.held.count < Tus.receptionsMax else {
                 throw Failure(.busy, "Too many files are coming in at once: try again.")
             }
             state.held.updateValue(reception, forKey: id)
-            return true
+            return state.onHeld.removeValue(forKey: id) ?? []
         }
-        guard isHeld else {
+        guard let waiting else {
             // A phone that has changed its network cannot tell of its old connection, and is back before anyone notices.
             stalled?.breakOff()
             throw Failure(.locked, "Another request is sending to this upload: try again when it has ended.")
         }
         defer { release(id) }
+        for continuation in waiting { continuation.yield(reception) }
         return try await body()
     }
 
@@ -53,6 +55,19 @@ final class TusLocks: Sendable {
     func stop() async {
         state.withLock { $0.isStopped = true }
         await idle()
+    }
+
+    /// Returns when somebody is writing to it.
+    /// - Returns: what sends to it; nil where that is nothing, or the wait was cancelled.
+    func held(_ id: UploadID) async -> TusReception? {
+        let (holders, continuation) = AsyncStream<TusReception?>.makeStream()
+        let holder = state.withLock { state in
+            if state.held[id] == nil { state.onHeld[id, default: []].append(continuation) }
+            return state.held[id]
+        }
+        if let holder { return holder }
+        for await holder in holders { return holder }
+        return nil
     }
 
     /// Returns when nobody is writing.

@@ -1,4 +1,4 @@
-import Foundation
+import Digests
 import Vocabulary
 
 /// What a client says about a file, and what that means here. Pure.
@@ -15,7 +15,7 @@ struct TusMetadata: Sendable, Hashable {
         for pair in header.split(separator: ",", omittingEmptySubsequences: false) {
             let words = pair.split(separator: " ", omittingEmptySubsequences: true)
             guard (1...2).contains(words.count) else { throw Self.malformed }
-            guard let value = words.count == 1 ? Data() : Data(base64Encoded: String(words[1])) else {
+            guard let value = words.count == 1 ? [] : [UInt8](base64: String(words[1])) else {
                 throw Self.malformed
             }
             guard values.updateValue(String(decoding: value, as: UTF8.self), forKey: String(words[0])) == nil else {
@@ -49,7 +49,7 @@ struct TusMetadata: Sendable, Hashable {
     func opening(of upload: UploadID, _ item: ItemID, length: Int?, shoot: String) -> OpenUploadRequest {
         OpenUploadRequest(
             uploadID: upload, itemID: item, role: .original, name: Self.role, filename: filename,
-            contentType: contentType, sizeBytes: length, partSize: TusPolicy.partSize(length), sha256: nil,
+            contentType: contentType, sizeBytes: length, partSize: PartLimits.partSize(for: length), sha256: nil,
             shoot: shoot, parts: [])
     }
     /// Of the only file that the item gets.

@@ -22,13 +22,6 @@ struct TusStanding: Sendable, Hashable {
 }
 
 enum TusPolicy {
-    /// As large as needed for the number of parts to suffice; a length that is not known may become any.
-    static func partSize(_ length: Int?) -> Int {
-        guard let length else { return PartLimits.bytesRange.upperBound }
-        let needed = (length + PartLimits.countMax - 1) / PartLimits.countMax
-        return max(PartLimits.bytesDefault, ((needed + (1 << 20) - 1) >> 20) << 20)
-    }
-
     static func check(length: Int?) throws(Failure) {
         guard length ?? 0 <= Tus.bytesMax else {
             throw Failure(.bodyTooLarge, "A file may have \(Tus.bytesMax) bytes at most.")

@@ -21,6 +21,7 @@ final class TusReception: BodySink {
         /// Of this body.
         var digest: Digest?
         var refusal: Failure?
+        var takenBytes = 0
         var ending: Ending?
         /// When the client was last waited for, or heard of.
         var heardAt = ContinuousClock.now
@@ -32,8 +33,14 @@ final class TusReception: BodySink {
     }
     private let state = Mutex(State())
     let patch: Tus.Patch
+    /// Bytes taken so far, as that grows, until nothing more comes.
+    let progress: AsyncStream<Int>
+    private let tell: AsyncStream<Int>.Continuation
 
-    private init(_ patch: Tus.Patch) { self.patch = patch }
+    private init(_ patch: Tus.Patch) {
+        self.patch = patch
+        (progress, tell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
 
     /// - Parameter work: finds the upload, and gives what comes to it.
     static func begin(
@@ -79,6 +86,8 @@ final class TusReception: BodySink {
             let part = UnsafeRawBufferPointer(rebasing: bytes.prefix(taken))
             state.hash.update(part)
             state.digest?.update(part)
+            state.takenBytes += taken
+            tell.yield(state.takenBytes)
             guard spool.isFull else { return (taken, nil) }
             state.spool = nil
             return (taken, state.waiter.take())
@@ -95,6 +104,7 @@ final class TusReception: BodySink {
             if state.ending == nil { state.ending = ending }
             return state.waiter.take()
         }
+        tell.finish()
         waiter?.resume()
     }
 

@@ -1,5 +1,4 @@
 import Digests
-import Foundation
 import Vocabulary
 
 /// tus 1.0.0, the resumable uploads of foreign clients (tus.io/protocols/resumable-upload): its words, and what the head of a request says. Pure.
@@ -46,8 +45,9 @@ enum Tus {
     /// Nil where the header is not there.
     static func count(_ name: String, in headers: [String: String]) throws(Failure) -> Int? {
         guard let text = headers[name.lowercased()] else { return nil }
-        guard let value = Int(text), value >= 0, text.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 })
-        else { throw bad("\(name) has to be a whole number of bytes.") }
+        guard text.utf8.allSatisfy(ByteCount.isDigit), let value = Int(text) else {
+            throw bad("\(name) has to be a whole number of bytes.")
+        }
         return value
     }
 
@@ -117,10 +117,10 @@ enum Tus {
                 throw bad(
                     "This checksum is not known here: use \(Self.algorithms.map(\.name).joined(separator: ", ")).")
             }
-            guard words.count == 2, let decoded = Data(base64Encoded: String(words[1])), decoded.count == known.length
+            guard words.count == 2, let bytes = [UInt8](base64: String(words[1])), bytes.count == known.length
             else { throw bad("Upload-Checksum has to be an algorithm, a blank and the checksum in base64.") }
             algorithm = known.algorithm
-            bytes = [UInt8](decoded)
+            self.bytes = bytes
         }
     }
 }

@@ -174,7 +174,7 @@ extension ItemPipeline {
         let uploads = (derived + given).filter { !known.contains([$0.role.rawValue, $0.name]) }.map { file in
             UploadRow(
                 id: UploadID.make(milliseconds: settings.clock.now(), using: &random), item: item.id, role: file.role,
-                name: file.name, partSize: PartGrid.partSize(for: file.bytes ?? 0))
+                name: file.name, partSize: PartLimits.partSize(for: file.bytes ?? 0))
         }
         try await catalog.prepared(
             item, derived: derived, uploads: uploads, server: settings.serverName)

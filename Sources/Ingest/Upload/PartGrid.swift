@@ -24,13 +24,6 @@ struct PartGrid: Sendable, Hashable {
         self.partSize = partSize
     }
 
-    /// The part size to ask for: the default, or the smallest whole number of MiB with which the file fits.
-    static func partSize(for size: Int) -> Int {
-        let needed = (size + PartLimits.countMax - 1) / PartLimits.countMax
-        let rounded = ((needed + (1 << 20) - 1) >> 20) << 20
-        return min(max(rounded, PartLimits.bytesDefault), PartLimits.bytesRange.upperBound)
-    }
-
     /// An empty file is one empty part.
     var count: Int { max(1, (size + partSize - 1) / partSize) }
 
