@@ -58,11 +58,11 @@ import Vocabulary
         let failure = Failure(.backendUnreachable, "No answer.")
         for _ in 1...3 { catalog.notes.note(id, HistoryEntry(.retry, part: 7, reason: Reason(failure))) }
         catalog.notes.note(id, HistoryEntry(.event))
-        #expect(try await told().map(\.what) == [.picked])
+        #expect(try told().map(\.what) == [.picked])
         // A step that changes nothing writes nothing down.
         try await catalog.waiting(nil)
         try await catalog.completed(UploadID.named("none"), generation: 1)
-        #expect(try await told().map(\.what) == [.picked])
+        #expect(try told().map(\.what) == [.picked])
         try await catalog.waits(try await item(), "Waiting")
         let entries = try told()
         #expect(entries.map(\.what) == [.picked, .retry, .event, .waiting])
@@ -80,16 +80,16 @@ import Vocabulary
         for _ in 1...2 { try await catalog.completing(upload.id) }
         for _ in 1...2 { try await catalog.completed(upload.id, generation: 1) }
         #expect(
-            try await told().map(\.what) == [.picked, .planned, .session, .part, .part, .completing, .completed])
-        #expect(try await told().filter { $0.what == .part }.map(\.part) == [1, 2])
+            try told().map(\.what) == [.picked, .planned, .session, .part, .part, .completing, .completed])
+        #expect(try told().filter { $0.what == .part }.map(\.part) == [1, 2])
     }
 
     @Test func aWaitOfAllIsInEachItemsStoryAndSoIsItsEnd() async throws {
         try await catalog.waiting("No network")
         try await catalog.waiting("No network")
         try await catalog.waiting(nil)
-        #expect(try await told().map(\.what) == [.picked, .waiting, .goesOn])
-        #expect(try await told()[1].words == "No network")
+        #expect(try told().map(\.what) == [.picked, .waiting, .goesOn])
+        #expect(try told()[1].words == "No network")
     }
 
     @Test func theHashOfListsIsTheOneThatOthersCompute() throws {
