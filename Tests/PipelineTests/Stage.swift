@@ -1,5 +1,4 @@
 import Curl
-import Digests
 import Files
 import Foundation
 import Ingest
