@@ -59,6 +59,11 @@ public final class LossyTransport: UploadTransport {
         state = Mutex(State(random: .seeded(seed), streamRandom: .seeded(~seed), faultsLeft: faultsMax))
     }
 
+    /// A backend that is away behind its proxy: every request is answered so.
+    public static func away() -> LossyTransport {
+        LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+    }
+
     public var exchanges: [Exchange] { state.withLock { $0.exchanges } }
     public func forget() { state.withLock { $0.exchanges = [] } }
 

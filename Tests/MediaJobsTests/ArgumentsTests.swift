@@ -29,6 +29,32 @@ import Vocabulary
         #expect(try Arguments([odd, "--json"], for: Self.verb).paths == [odd])
     }
 
+    @Test func theValueOfAnOptionIsTextAndIsNotRepaired() throws {
+        for words in [["--size=\u{7F}"], ["--size", "\u{7F}"]] {
+            let raw = words.map { RawPath(Array($0.utf8).map { $0 == 0x7F ? 0xFF : $0 }) }
+            let failure = #expect(throws: Failure.self) { try Arguments(["a"] + raw, for: Self.verb) }
+            #expect(failure?.message.hasPrefix("--size takes UTF-8") == true)
+        }
+    }
+
+    @Test func theSourceIsKnownByItsBytesAndATargetHasToBeText() throws {
+        let folder = NSTemporaryDirectory() + "/rushes-output-" + UUID().uuidString
+        try Files.makeFolder(folder)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let source = RawPath(folder).appending([0x61, 0xFF] + Array(".jpg".utf8))
+        let target = RawPath(folder + "/out.jpg")
+        try OutputPath.check(target, source: source)
+        try Files.write([1], to: target.description)
+        try OutputPath.check(target, source: source)
+        let linked = link(target.description, source.bytes.map { CChar(bitPattern: $0) } + [0])
+        #expect(linked == 0)
+        let itself = #expect(throws: Failure.self) { try OutputPath.check(target, source: source) }
+        #expect(itself?.code == .usage && itself?.message.contains("source itself") == true)
+        let repaired = RawPath(folder).appending([0x62, 0xFF])
+        let noText = #expect(throws: Failure.self) { try OutputPath.check(repaired, source: target) }
+        #expect(noText?.code == .usage && noText?.message.contains("UTF-8") == true)
+    }
+
     @Test func afterTwoDashesEverythingIsAName() throws {
         let arguments = try parse("--", "--json", "-")
         #expect(arguments.operands == ["--json", "-"])

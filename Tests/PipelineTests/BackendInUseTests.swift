@@ -44,7 +44,7 @@ import Vocabulary
         let stage = try await Stage()
         try stage.write("a.jpg", .photo, size: 1000)
         try await stage.ingest(stage.settings(), prepare: .original)
-        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        let away = LossyTransport.away()
         let (report, _) = try await stage.ingest(stage.settings(away), prepare: .original)
         #expect(report.picks.map(\.outcome) == [.alreadyThere])
         #expect(report.backendFault?.code == .busy)

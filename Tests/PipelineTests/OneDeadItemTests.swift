@@ -67,7 +67,7 @@ import Vocabulary
         for (index, name) in ["back.jpg", "gone.jpg", "good.jpg"].enumerated() {
             try stage.write(name, .photo, size: 1000 + index, seed: index)
         }
-        let away = LossyTransport(HTTPClient(), seed: 1, chance: 0) { _ in HTTPResponse(status: 503) }
+        let away = LossyTransport.away()
         let (uploading, uploads) = AsyncStream.makeStream(of: ItemID.self)
         let box = try await Box.open(stage.settings(away, patience: nil))
         _ = try await box.enrol(PickRequest(paths: [stage.card], shoot: "test", prepare: .original))

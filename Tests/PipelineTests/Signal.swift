@@ -29,6 +29,7 @@ final class Signal: Sendable {
 /// Counts what happens, from any thread.
 final class Tally: Sendable {
     private let count = Mutex(0)
+    var total: Int { count.withLock { $0 } }
     /// - Returns: 1 for the first.
     func next() -> Int {
         count.withLock { count in

@@ -15,26 +15,35 @@ import Vocabulary
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let raster = try Pictures.raster(size)
         try Data(raster.pixels).write(to: URL(fileURLWithPath: folder + "/in.rgb"))
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments =
-            ["ffmpeg", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "\(size.width)x\(size.height)"]
-            + ["-i", folder + "/in.rgb", "-vf", "scale=out_color_matrix=bt601:out_range=pc,format=yuv444p"]
-            + [
-                "-color_range", "pc", "-colorspace", "smpte170m", "-color_primaries", "bt709", "-color_trc",
-                "iec61966-2-1",
-            ]
-            + ["-frames:v", "1", "-c:v", "libaom-av1", "-crf", "10", "-cpu-used", "8", folder + "/out.avif"]
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        let file = ByteView([UInt8](try Data(contentsOf: URL(fileURLWithPath: folder + "/out.avif"))))
+        let avif = try written(
+            by: ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "\(size.width)x\(size.height)"]
+                + ["-i", folder + "/in.rgb", "-vf", "scale=out_color_matrix=bt601:out_range=pc,format=yuv444p"]
+                + [
+                    "-color_range", "pc", "-colorspace", "smpte170m", "-color_primaries", "bt709", "-color_trc",
+                    "iec61966-2-1",
+                ]
+                + ["-frames:v", "1", "-c:v", "libaom-av1", "-crf", "10", "-cpu-used", "8"])
+        let file = ByteView(avif)
         let structure = HEIFStructure(file)
         let item = try #require(structure.codedItem)
         let extent = try #require(item.extents.first)
         let configuration = try #require(item.properties.first("av1C")).body.array
         return (configuration, try #require(file.slice(at: extent.offset, count: extent.length)).array)
     }()
+
+    /// The AVIF that FFmpeg makes of this.
+    private static func written(by arguments: [String]) throws -> [UInt8] {
+        let path = NSTemporaryDirectory() + "/rushes-avif-" + UUID().uuidString + ".avif"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["ffmpeg", "-v", "error"] + arguments + [path]
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+    }
 
     private static func file(_ transforms: [(type: String, value: Int)]) throws -> [UInt8] {
         let coded = try #require(coded)
@@ -131,17 +140,10 @@ import Vocabulary
 
     /// Longer than libheif takes by itself, of few pixels.
     @Test func aPanoramaIsBoundedByItsPixelsAlone() throws {
-        let path = NSTemporaryDirectory() + "/rushes-avif-" + UUID().uuidString + ".avif"
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments =
-            ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=red:size=33000x16", "-frames:v", "1"]
-            + ["-pix_fmt", "yuv420p", "-c:v", "libaom-av1", "-crf", "40", "-cpu-used", "8", path]
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        let (file, sink) = (Scratch([UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))), RecordingSink())
+        let avif = try Self.written(
+            by: ["-f", "lavfi", "-i", "color=red:size=33000x16", "-frames:v", "1", "-pix_fmt", "yuv420p"]
+                + ["-c:v", "libaom-av1", "-crf", "40", "-cpu-used", "8"])
+        let (file, sink) = (Scratch(avif), RecordingSink())
         let report = try Thumb.make(
             file.descriptor, format: .avif, file: "x", settings: ThumbSettings(sizes: [512]), limits: MediaLimits(),
             sink: sink)

@@ -91,6 +91,56 @@ import Vocabulary
         }
     }
 
+    /// Leaves one byte of these tiles, of four a plane: too few to fill one. libtiff makes up lengths
+    /// where the first two differ.
+    private static func cut(_ tiles: [Int], samples: Int, isPlanar: Bool, _ bytes: inout [UInt8]) {
+        let count = 4 * (isPlanar ? samples : 1)
+        let lengths = 8 + 2 + 11 * 12 + 4 + 2 * samples + 4 * count
+        for tile in 0..<count where tiles.contains(tile % 4) {
+            bytes.replaceSubrange((lengths + 4 * tile)..<(lengths + 4 * tile + 4), with: [1, 0, 0, 0])
+        }
+    }
+
+    @Test(arguments: [1, 3, 4], [false, true])
+    func onlyATileThatCannotBeReadIsGrey(sampleCount: Int, isPlanar: Bool) throws {
+        let photometric = [1: 1, 3: 2, 4: 5][sampleCount] ?? 1
+        let values = Array(repeating: 20, count: sampleCount)
+        let sound = Self.file(values, depth: 8, photometric: photometric, isTiled: true, isPlanar: isPlanar)
+        func without(_ tiles: [Int]) -> [UInt8] {
+            var bytes = sound
+            Self.cut(tiles, samples: sampleCount, isPlanar: isPlanar, &bytes)
+            return bytes
+        }
+        func pixels(_ bytes: [UInt8]) throws -> (pixels: Pixels?, report: ThumbReport) {
+            let (file, sink) = (Scratch(bytes), RecordingSink())
+            let report = try Thumb.make(
+                file.descriptor, format: .tiff, file: "x", settings: ThumbSettings(sizes: [32]), limits: MediaLimits(),
+                sink: sink)
+            return (try sink.files["32"].map { try Pixels(jpeg: $0.bytes) }, report)
+        }
+        let whole = try #require(try pixels(sound).pixels)
+        let (damaged, report) = try pixels(without([2]))
+        let picture = try #require(damaged)
+        #expect(report.warnings == [DecodedPicture.damaged])
+        #expect(!picture.isNear(whole[4, 26], x: 4, y: 26, within: 16))
+        for (x, y) in [(4, 4), (26, 4), (26, 26)] { #expect(picture.isNear(whole[x, y], x: x, y: y, within: 4)) }
+        // A row of which nothing is left is none.
+        #expect(try pixels(without([2, 3])).report.warnings == [DecodedPicture.damaged])
+        #expect(try pixels(without([0, 1, 2, 3])).report.reason?.code == .corrupt)
+    }
+
+    /// TIFF's own L*a*b* counts a* and b* with a sign.
+    @Test(arguments: [false, true]) func aTileThatCannotBeReadHasNoColorInLabEither(isPlanar: Bool) throws {
+        var bytes = Self.file([60, 0, 0], depth: 8, photometric: 8, isTiled: true, isPlanar: isPlanar)
+        Self.cut([2], samples: 3, isPlanar: isPlanar, &bytes)
+        let (file, sink) = (Scratch(bytes), RecordingSink())
+        _ = try Thumb.make(
+            file.descriptor, format: .tiff, file: "x", settings: ThumbSettings(sizes: [32]), limits: MediaLimits(),
+            sink: sink)
+        let pixel = try Pixels(jpeg: #require(sink.files["32"]).bytes)[4, 26]
+        #expect(pixel.allSatisfy { abs($0 - pixel[0]) <= 3 } && (80...160).contains(pixel[0]), "\(pixel)")
+    }
+
     @Test func aCompressionThatNobodyReadsHereIsUnsupported() throws {
         let bytes = Self.file([60], depth: 8, photometric: 1, isTiled: false, isPlanar: false, compression: 34712)
         #expect(try Self.thumb(bytes).report.reason?.code == .unsupportedCodec)

@@ -65,16 +65,20 @@ import Vocabulary
         #expect(abs(sound.timeBase.seconds(sound.duration ?? 0) - 1) < 0.05)
     }
 
-    @Test func aChannelThatIsNamedRightIsRightThoughItComesFirst() throws {
-        let sounds = [400, 1000].flatMap {
-            ["-f", "lavfi", "-i", "sine=frequency=\($0):sample_rate=48000:duration=1"]
+    /// Left is 400 Hz, right 1000, centre 3000.
+    @Test(arguments: [["FR", "FL"], ["FL", "FC", "FR"], ["FC", "FL", "FR"], ["FC", "FR", "FL"]])
+    func channelsThatAreNamedLeftAndRightAreSoWhereverTheyStand(_ channels: [String]) throws {
+        let tones = ["FL": 400, "FR": 1000, "FC": 3000]
+        let sounds = channels.flatMap {
+            ["-f", "lavfi", "-i", "sine=frequency=\(tones[$0] ?? 0):sample_rate=48000:duration=1"]
         }
-        let named = "[1]channelmap=0-FR:channel_layout=FR[r];[2]channelmap=0-FL:channel_layout=FL[l]"
-        let coded = ["-map", "0", "-map", "[r]", "-map", "[l]", "-c:v", "mpeg2video", "-c:a", "pcm_s16le"]
+        let named = channels.enumerated().map { "[\($0 + 1)]channelmap=0-\($1):channel_layout=\($1)[\($1)]" }
+        let maps = ["-map", "0"] + channels.flatMap { ["-map", "[\($0)]"] }
+        let coded = ["-c:v", "mpeg2video", "-c:a", "pcm_s16le"]
         let file = try TemporaryFile.made(
-            by: Self.picture + sounds + ["-filter_complex", named] + coded, ending: "mov")
+            by: Self.picture + sounds + ["-filter_complex", named.joined(separator: ";")] + maps + coded, ending: "mov")
         let found = try frequencies(made(from: file).output)
-        #expect(found.count == 2 && zip(found, [1000.0, 400]).allSatisfy { abs($0 - $1) < 30 }, "\(found)")
+        #expect(found.count == 2 && zip(found, [400.0, 1000]).allSatisfy { abs($0 - $1) < 30 }, "\(found)")
     }
 
     @Test func compressedTracksOfOneChannelAreAChoice() throws {

@@ -3,9 +3,6 @@ import Vocabulary
 
 /// One pass of libjpeg-turbo over a picture, which gives its planes a few rows at a time.
 final class JPEGReader {
-    /// Passes of a progressive picture: cameras and programs write a dozen, and each costs a pass over all blocks.
-    static let scanCountMax: Int32 = 500
-
     typealias Component = rushes_jpeg_component
 
     // libjpeg reads from these bytes for as long as it is open.
@@ -16,7 +13,7 @@ final class JPEGReader {
         self.bytes = bytes
         guard
             let pointer = rushes_jpeg_open(
-                bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, Self.scanCountMax)
+                bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count, JPEGScanBounds.countMax)
         else { throw Failure(.overBudget, "There is not enough memory for this picture.") }
         self.pointer = pointer
         guard rushes_jpeg_read_header(pointer) != 0 else { throw .corrupt(words) }

@@ -13,17 +13,20 @@ final class TIFFBand {
     private let pieceSize: PixelSize
     private let piece: UnsafeMutableRawBufferPointer
     private let rows: UnsafeMutableRawBufferPointer
+    /// TIFF's own L*a*b* has its grey at 0 of a* and b*.
+    private let hasSignedColors: Bool
     private var current = -1
-    private var isWhole = false
+    private var isReadable = false
+    /// A tile or strip of what was read so far could not be read: grey stands in its place.
+    private(set) var isDamaged = false
 
-    init(_ tiff: OpaquePointer, _ size: PixelSize, samples: Int, depth: Int, isPlanar: Bool, budget: MemoryBudget)
-        throws(Failure)
-    {
+    init(_ tiff: OpaquePointer, _ size: PixelSize, rows: TIFFReader.PlainRows, budget: MemoryBudget) throws(Failure) {
         self.tiff = tiff
         self.size = size
-        self.samples = samples
-        self.isPlanar = isPlanar
-        sampleBytes = depth / 8
+        samples = rows.samples
+        isPlanar = rows.isPlanar
+        hasSignedColors = rows.hasSignedColors
+        sampleBytes = rows.depth / 8
         isTiled = TIFFIsTiled(tiff) != 0
         var (width, height) = (UInt32(0), UInt32(0))
         if isTiled {
@@ -42,26 +45,28 @@ final class TIFFBand {
         guard let count, let rowCount, count > 0, Int(isTiled ? TIFFTileSize(tiff) : TIFFStripSize(tiff)) == count
         else { throw .corrupt("tiles of \(width)x\(height)") }
         piece = .allocate(byteCount: count, alignment: 16)
-        rows = .allocate(byteCount: rowCount, alignment: 16)
+        self.rows = .allocate(byteCount: rowCount, alignment: 16)
     }
     deinit {
         piece.deallocate()
         rows.deallocate()
     }
 
-    /// - Returns: nil where a part of it cannot be read. Valid until the next call.
+    /// - Returns: nil where no tile or strip of it can be read. Valid until the next call.
     func row(_ y: Int) -> UnsafeMutableRawPointer? {
         let band = y / pieceSize.height
         if band != current {
             current = band
-            isWhole = read(from: band * pieceSize.height)
+            isReadable = read(from: band * pieceSize.height)
         }
-        return isWhole ? rows.baseAddress.unsafelyUnwrapped + (y % pieceSize.height) * rowBytes : nil
+        return isReadable ? rows.baseAddress.unsafelyUnwrapped + (y % pieceSize.height) * rowBytes : nil
     }
 
     private var rowBytes: Int { size.width * samples * sampleBytes }
 
+    /// - Returns: whether anything could be read.
     private func read(from top: Int) -> Bool {
+        var readCount = 0
         for plane in 0..<(isPlanar ? samples : 1) {
             for left in stride(from: 0, to: size.width, by: pieceSize.width) {
                 let (x, y, sample) = (UInt32(left), UInt32(top), UInt16(plane))
@@ -69,11 +74,23 @@ final class TIFFBand {
                     isTiled
                     ? TIFFReadTile(tiff, piece.baseAddress, x, y, 0, sample)
                     : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, sample), piece.baseAddress, -1)
-                guard got >= 0 else { return false }
+                if got >= 0 {
+                    readCount += 1
+                } else {
+                    isDamaged = true
+                    fillWithGrey(plane: plane)
+                }
                 place(left: left, rowCount: min(pieceSize.height, size.height - top), plane: plane)
             }
         }
-        return true
+        return readCount > 0
+    }
+
+    private func fillWithGrey(plane: Int) {
+        for index in piece.indices {
+            let sample = isPlanar ? plane : index / sampleBytes % samples
+            piece[index] = hasSignedColors && sample > 0 ? 0 : 0x80
+        }
     }
 
     private func place(left: Int, rowCount: Int, plane: Int) {

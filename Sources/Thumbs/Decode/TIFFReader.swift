@@ -18,7 +18,8 @@ final class TIFFReader {
         var hasSignedColors = false
     }
 
-    let size: PixelSize
+    /// What is thrown while opening closes the file only when everything has a value.
+    private(set) var size = PixelSize(width: 0, height: 0)
     private(set) var plainRows: PlainRows?
     private let tiff: OpaquePointer
     private let source: TIFFSource
@@ -33,13 +34,9 @@ final class TIFFReader {
             "picture", "rm", client, tiffRead, tiffWrite, tiffSeek, tiffClose, tiffSize, nil, nil)
         guard let opened else { throw .corrupt("libtiff") }
         tiff = opened
-        guard page == 0 || TIFFSetDirectory(opened, UInt32(page)) != 0 else {
-            size = PixelSize(width: 0, height: 0)
-            throw .corrupt("libtiff: page \(page)")
-        }
+        guard page == 0 || TIFFSetDirectory(opened, UInt32(page)) != 0 else { throw .corrupt("libtiff: page \(page)") }
         let compression = Self.get16(opened, TIFFTAG_COMPRESSION)
         guard TIFFIsCODECConfigured(UInt16(compression)) != 0 else {
-            size = PixelSize(width: 0, height: 0)
             throw .unsupported("TIFF of compression \(compression)")
         }
         size = PixelSize(width: Self.get32(opened, TIFFTAG_IMAGEWIDTH), height: Self.get32(opened, TIFFTAG_IMAGELENGTH))
@@ -59,10 +56,11 @@ final class TIFFReader {
         try budget.admit(sum(codedBytes, Int(TIFFScanlineSize(tiff))))
         let band =
             rows.isPlanar || TIFFIsTiled(tiff) != 0
-            ? try TIFFBand(
-                tiff, size, samples: rows.samples, depth: rows.depth, isPlanar: rows.isPlanar, budget: budget) : nil
-        let line = UnsafeMutableRawPointer.allocate(byteCount: Int(TIFFScanlineSize(tiff)) + 64, alignment: 16)
-        defer { line.deallocate() }
+            ? try TIFFBand(tiff, size, rows: rows, budget: budget) : nil
+        let line =
+            band == nil
+            ? UnsafeMutableRawPointer.allocate(byteCount: Int(TIFFScanlineSize(tiff)) + 64, alignment: 16) : nil
+        defer { line?.deallocate() }
         func read(_ y: Int) -> UnsafeMutableRawPointer? {
             if let band { return band.row(y) }
             return TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 ? line : nil
@@ -92,13 +90,16 @@ final class TIFFReader {
         guard damagedRows < size.height else { throw .corrupt("libtiff: no row can be read") }
         return DecodedPicture(
             raster: resampler.result, encoding: rows.layout == .lab ? .plain : encoding,
-            warnings: damagedRows > 0 ? [DecodedPicture.damaged] : [])
+            warnings: damagedRows > 0 || band?.isDamaged == true ? [DecodedPicture.damaged] : [])
     }
+
+    /// Strips or tiles whose lengths are looked at.
+    private static let pieceCountMax = 1_000_000
 
     /// The longest strip or tile as it is in the file: libtiff reads each whole.
     private var codedBytes: Int {
         let count = Int(TIFFIsTiled(tiff) != 0 ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff))
-        let longest = (0..<min(count, RAWStructure.stripCountMax)).map { TIFFGetStrileByteCount(tiff, UInt32($0)) }
+        let longest = (0..<min(count, Self.pieceCountMax)).lazy.map { TIFFGetStrileByteCount(self.tiff, UInt32($0)) }
             .max()
         return min(Int(clamping: longest ?? 0), source.bytes.count)
     }

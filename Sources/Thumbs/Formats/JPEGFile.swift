@@ -3,11 +3,6 @@ import Vocabulary
 
 /// JPEG by libjpeg-turbo, decoded at the smallest scale that is large enough: luma and chroma as they are coded, ink and RGB through TurboJPEG.
 struct JPEGFile: PictureFile {
-    /// Blocks that all passes over a picture may go through: a dozen passes over the largest picture there may be.
-    private static let scanBlocksMax = 100_000_000
-    /// Passes that every picture may have; programs write a dozen.
-    private static let scanCountFloor = 64
-
     let header: PictureHeader
     private let bytes: ByteView
     private let frame: JPEGStructure.Frame
@@ -31,7 +26,7 @@ struct JPEGFile: PictureFile {
         guard structure.hasScan else {
             throw structure.hasEnd ? .corrupt("no picture data") : .truncated("no picture data")
         }
-        guard structure.scanCount <= max(Self.scanCountFloor, Self.scanBlocksMax / max(1, frame.blockCount)) else {
+        guard JPEGScanBounds.allow(structure.scanCount, blockCount: frame.blockCount) else {
             throw .corrupt("\(structure.scanCount) scans")
         }
         guard frame.isDecodable else {

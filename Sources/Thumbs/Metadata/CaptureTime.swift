@@ -1,3 +1,5 @@
+import Vocabulary
+
 /// When a photo was taken, as far as the file says.
 struct CaptureTime: Sendable, Equatable {
     /// ISO 8601; local time without an offset where the file has none.
@@ -23,9 +25,8 @@ struct CaptureTime: Sendable, Equatable {
         year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int, offset: String?, fraction: String?,
         source: String
     ) {
-        guard (1826...9999).contains(year), (1...12).contains(month),
-            (1...Self.dayCount(year, month)).contains(day), (0...23).contains(hour), (0...59).contains(minute),
-            (0...60).contains(second)
+        guard (1826...9999).contains(year), CivilDate.isValid(year: year, month: month, day: day),
+            (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second)
         else { return nil }
         let decimals = (fraction ?? "").filter { $0.isASCII && $0.isNumber }.prefix(6)
         text =
@@ -46,11 +47,6 @@ struct CaptureTime: Sendable, Equatable {
             year: year, month: month, day: day, hour: rest / 3600, minute: rest / 60 % 60, second: rest % 60,
             offset: "Z",
             fraction: nil, source: source)
-    }
-
-    private static func dayCount(_ year: Int, _ month: Int) -> Int {
-        guard month == 2 else { return [4, 6, 9, 11].contains(month) ? 30 : 31 }
-        return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
     }
 
     private static func padded(_ number: Int, to width: Int = 2) -> String {

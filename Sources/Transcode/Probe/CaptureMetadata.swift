@@ -1,5 +1,6 @@
 import FFmpeg
 import Foundation
+import Vocabulary
 
 /// When, where and with what a recording was made, as its container says.
 struct CaptureMetadata: Equatable {
@@ -113,8 +114,9 @@ enum CaptureTime {
         -> String?
     {
         // 1904 and 1970 are QuickTime's and Unix's zero.
-        guard year > 1970 || (year == 1970 && (month, day) != (1, 1)), (1...12).contains(month), (1...31).contains(day),
-            (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second)
+        guard year > 1970 || (year == 1970 && (month, day) != (1, 1)),
+            CivilDate.isValid(year: year, month: month, day: day), (0...23).contains(hour), (0...59).contains(minute),
+            (0...60).contains(second)
         else { return nil }
         func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
         return "\(year)-\(two(month))-\(two(day))T\(two(hour)):\(two(minute)):\(two(second))\(zone)"

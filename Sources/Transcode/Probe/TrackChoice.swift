@@ -22,14 +22,27 @@ struct TrackChoice: Equatable {
         allAudio = streams.filter { $0.kind == .audio }
         let audible = allAudio.filter { $0.hasDecoder && !$0.isEncrypted && $0.channels > 0 && $0.sampleRate > 0 }
         audio = audible.first(where: \.isDefault) ?? audible.first
-        if let chosen = audio, let partner = audible.first(where: { Self.areChannels(chosen, $0) }) {
-            let isSwapped = chosen.layout?.contains("FR") == true || partner.layout?.contains("FL") == true
-            (audio, rightAudio) = isSwapped ? (partner, chosen) : (chosen, partner)
+        if let chosen = audio, let pair = Self.pair(chosen, audible.filter { Self.areChannels(chosen, $0) }) {
+            (audio, rightAudio) = pair
         }
         skippedAudio = allAudio.filter { !audible.contains($0) }
     }
 
-    /// Camcorders write each microphone into a track of its own, uncompressed; the first two are what a stereo track would be elsewhere.
+    /// Left and right as the tracks name themselves, since one in the centre may stand first; else the chosen one and the next.
+    private static func pair(
+        _ chosen: StreamDescription, _ partners: [StreamDescription]
+    ) -> (left: StreamDescription, right: StreamDescription)? {
+        guard let partner = partners.first(where: { $0.index > chosen.index }) ?? partners.first else { return nil }
+        let channels = [chosen] + partners
+        if let left = channels.first(where: { $0.isChannel("FL") }),
+            let right = channels.first(where: { $0.isChannel("FR") })
+        {
+            return (left, right)
+        }
+        return chosen.isChannel("FR") || partner.isChannel("FL") ? (partner, chosen) : (chosen, partner)
+    }
+
+    /// Camcorders write each microphone into a track of its own, uncompressed; the left and the right are what a stereo track would be elsewhere.
     /// Compressed tracks of one channel are languages or other choices, of which one is meant.
     private static func areChannels(_ one: StreamDescription, _ other: StreamDescription) -> Bool {
         let startMax = 0.05, endMax = 0.5
@@ -39,5 +52,12 @@ struct TrackChoice: Equatable {
             && one.codec?.hasPrefix("pcm_") == true && one.codec == other.codec && one.sampleRate == other.sampleRate
             && one.metadata["language"] == other.metadata["language"]
             && abs(seconds(one) - seconds(other)) <= startMax && endsTogether
+    }
+}
+
+extension StreamDescription {
+    /// - Parameter name: FFmpeg's, as in `1 channels (FL)`.
+    fileprivate func isChannel(_ name: String) -> Bool {
+        layout?.split { !$0.isLetter }.contains { $0 == name } == true
     }
 }

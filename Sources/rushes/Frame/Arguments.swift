@@ -36,10 +36,12 @@ struct Arguments: Sendable, Equatable {
                 switches.insert(name)
                 continue
             }
-            guard let value = halves.count == 2 ? String(halves[1]) : words.popFirst()?.description else {
+            guard let holder = halves.count == 2 ? raw : words.popFirst() else {
                 throw Self.usage("\(name) needs a value", verb)
             }
-            values[name] = value
+            // Repaired, it would be another value, or name another file.
+            guard RawPath(holder.description) == holder else { throw Self.usage("\(name) takes UTF-8", verb) }
+            values[name] = halves.count == 2 ? String(halves[1]) : holder.description
         }
         guard paths.count >= verb.operandCount.lowerBound else {
             throw Self.usage("rushes \(verb.name) needs \(verb.operands)", verb)

@@ -21,8 +21,17 @@ extension Arguments {
 
 /// Where a verb writes: checked before any work is done.
 enum OutputPath {
+    /// - Throws: `usage` when the path is the source itself, which would be lost, or holds what is not UTF-8, which was repaired and would name
+    ///   another file; else what is wrong with the place.
+    static func check(_ path: RawPath, source: RawPath) throws(Failure) {
+        guard RawPath(path.description) == path else {
+            throw Failure(.usage, "“\(path)” has bytes that are not UTF-8: give another name.")
+        }
+        try check(path.description, source: source)
+    }
+
     /// - Throws: `usage` when the path is the source itself, which would be lost; else what is wrong with the place.
-    static func check(_ path: String, source: String) throws(Failure) {
+    static func check(_ path: String, source: RawPath) throws(Failure) {
         let folder = Files.folder(of: path)
         guard try Files.facts(folder)?.kind == .folder else {
             throw Failure(.sourceMissing, "The folder “\(folder)” does not exist: make it first.", detail: path)

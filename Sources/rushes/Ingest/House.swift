@@ -91,8 +91,12 @@ extension Configuration {
         }
     }
 
-    /// Whatever cannot be written in the home, it is the home that a person has to change.
-    func named(_ failure: Failure) -> Failure { failure.code == .readOnly ? cannotBeWritten(failure) : failure }
+    /// Whatever cannot be written in the home, it is the home that a person has to change. What is elsewhere, or has no path, keeps its own words.
+    func named(_ failure: Failure) -> Failure {
+        // Operators are told the whole path: `mkdir /home/a/.rushes/staging: …`, `/home/a/.rushes/catalog.db: …`.
+        let isInHome = failure.detail.map { $0.contains(home + "/") || $0.contains(home + ":") } == true
+        return failure.code == .readOnly && isInHome ? cannotBeWritten(failure) : failure
+    }
 
     private func cannotBeWritten(_ failure: Failure) -> Failure {
         Failure(

@@ -34,10 +34,11 @@ enum IngestWords {
             right += " \(Int(fraction * 100)) %"
         }
         if let waiting = item.waiting { right += " — \(waiting)" }
+        right = Output.printable(right)
         let room = max(8, width - Columns.count(right) - 2)
         let name = Output.printable(item.name)
         let shown = Columns.count(name) > room ? "…" + Columns.suffix(name, room - 1) : name
-        return Columns.prefix(shown + " " + Output.printable(right), max(width - 1, 1))
+        return Columns.prefix(shown + " " + right, max(width - 1, 1))
     }
 
     /// What came of looking at the paths.
@@ -92,6 +93,21 @@ enum IngestWords {
         let staying = report.picks.count { $0.staysBehind }
         let rest = staying > 0 ? "; \(staying) not moved, as said above" : ""
         return (counts.isEmpty ? "no items" : counts.joined(separator: ", ")) + rest
+    }
+
+    /// What only keeps a run from going on: all that it took is in staging and the catalog. A full disk says so itself; faults of the disk, the
+    /// catalog or Rushes itself promise nothing.
+    private static let interruptions: Set<FailureCode> = [
+        .backendUnreachable, .backendError, .busy, .unauthorized, .forbidden, .quotaExceeded, .clockSkewed, .redirected,
+        .foreignAnswer, .workerMissing, .sandboxUnavailable, .alreadyRunning, .cancelled,
+    ]
+
+    /// A run's failure, with what becomes of its items.
+    static func ended(_ failure: Failure) -> Failure {
+        guard interruptions.contains(failure.code) else { return failure }
+        var failure = failure
+        failure.message += " Nothing was lost: the same command goes on where it was."
+        return failure
     }
 
     /// What does not go on by itself after the end, and what lets it.

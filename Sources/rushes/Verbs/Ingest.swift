@@ -79,11 +79,7 @@ extension Verb {
                 Output.say("stopped; the same command goes on where it was.")
                 return .failed
             }
-            var failure = error
-            if !failure.message.contains("nothing was lost") {
-                failure.message += " Nothing was lost: the same command goes on where it was."
-            }
-            throw failure
+            throw IngestWords.ended(error)
         }
         let items = try await house.box.items(report.items)
         if asJSON { for item in items { try Output.json(item) } }

@@ -17,7 +17,7 @@ extension Verb {
         let size = try arguments.integer(size, in: ThumbSettings.sizeRange) ?? 512
         let settings = try arguments.mediaSettings()
         try OutputPath.check(target, endsIn: ["jpg", "jpeg", "webp"])
-        try OutputPath.check(target, source: source)
+        try OutputPath.check(arguments.paths[1], source: arguments.paths[0])
         let format: ThumbSettings.Format = target.lowercased().hasSuffix(".webp") ? .webp : .jpeg
         let jobs = MediaJobs(settings)
         let (report, _) = try await jobs.thumb(

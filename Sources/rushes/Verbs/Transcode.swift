@@ -44,7 +44,9 @@ extension Verb {
         }
         if let crf = try arguments.number(crf, in: 0...51) { wanted.crf = crf }
         let settings = try arguments.mediaSettings()
-        for path in paths.values { try OutputPath.check(path, source: source) }
+        // All others are made from this one, or stand in options, which are text.
+        try OutputPath.check(arguments.paths[1], source: arguments.paths[0])
+        for path in paths.values { try OutputPath.check(path, source: arguments.paths[0]) }
 
         let progress = ProgressLine(source)
         defer { progress.end() }
