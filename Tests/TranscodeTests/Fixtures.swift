@@ -1,8 +1,8 @@
-import FFmpeg
 import Foundation
 import Testing
 import Vocabulary
 
+@testable import FFmpeg
 @testable import Transcode
 
 /// A private file that goes with the test.
@@ -143,7 +143,7 @@ struct GeneratedVideo {
             frame.withPlane(plane) { first, stride in
                 for row in 0..<rows {
                     let value = plane > 0 ? 128 : isSplit && row >= rows / 2 ? luma / 2 : luma
-                    for column in 0..<columns { first[row * stride + column] = UInt8(value) }
+                    (first + row * stride).update(repeating: UInt8(value), count: columns)
                 }
             }
         }
@@ -178,6 +178,71 @@ struct GeneratedVideo {
     }
 }
 
+/// What a player would hear: samples by channel.
+struct ReadSound {
+    var channels: [[Float]] = []
+
+    init(_ file: TemporaryFile) throws {
+        channels = try file.use { descriptor in
+            let demuxer = try Demuxer.open(descriptor)
+            let stream = try #require(demuxer.streams.first { $0.kind == .audio })
+            let decoder = try Decoder.open(demuxer, stream: stream.index, threads: 1, pixelCountMax: 1)
+            let packet = try Packet.allocate(), frame = try Frame.allocate()
+            var channels = [[Float]](repeating: [], count: stream.channels)
+            while try demuxer.read(into: packet) {
+                if packet.stream == stream.index { _ = try decoder.send(packet) }
+                packet.unreference()
+                while case .frame = try decoder.receive(into: frame) {
+                    for channel in channels.indices {
+                        frame.withPlane(channel) { first, _ in
+                            first.withMemoryRebound(to: Float.self, capacity: frame.samples) {
+                                channels[channel] += UnsafeBufferPointer(start: $0, count: frame.samples)
+                            }
+                        }
+                    }
+                }
+            }
+            return channels
+        }
+    }
+
+    /// The loudest sample of each channel in its middle half.
+    var peaks: [Float] {
+        channels.map { samples in
+            samples[(samples.count / 4)..<(samples.count * 3 / 4)].reduce(0) { max($0, abs($1)) }
+        }
+    }
+}
+
+extension TemporaryFile {
+    func probed() throws -> ProbeReport {
+        try use { try VideoProbe.probe($0, file: "clip", limits: MediaLimits()) }
+    }
+    func transcoded(to outputs: [OutputName] = [.rendition1080], _ sink: MemorySink = MemorySink()) throws
+        -> (report: TranscodeReport, output: TemporaryFile)
+    {
+        let settings = TranscodeSettings(outputs: outputs, preset: "ultrafast", threads: 1)
+        let report = try use {
+            try Transcode.run($0, file: "clip", settings: settings, limits: MediaLimits(), sink: sink)
+        }
+        return (report, try sink.file(.rendition1080))
+    }
+
+    /// The same file with a big-endian number of four bytes written over another.
+    /// - Parameter offset: from the beginning of the name of the box.
+    func with(_ number: UInt32, at offset: Int, from box: String, occurrence: Int = 0) throws -> TemporaryFile {
+        var bytes = self.bytes
+        var place = try #require(bytes.firstIndex(of: Array(box.utf8)))
+        for _ in 0..<occurrence {
+            let after = place + 4
+            let next = try #require(Array(bytes[after...]).firstIndex(of: Array(box.utf8)))
+            place = after + next
+        }
+        bytes.replaceSubrange((place + offset)..<(place + offset + 4), with: WrittenMP4.be(number))
+        return try TemporaryFile(bytes)
+    }
+}
+
 /// What a player would show.
 struct ReadVideo {
     struct Picture {
@@ -204,8 +269,10 @@ struct ReadVideo {
         let decoder = try Decoder.open(demuxer, stream: video.index, threads: 1, pixelCountMax: 1 << 24)
         let packet = try Packet.allocate(), frame = try Frame.allocate()
         var isFinished = false
+        var keys: Set<Int64?> = []
         while !isFinished {
             if try demuxer.read(into: packet) {
+                if packet.stream == video.index, packet.isKey { keys.insert(packet.pts) }
                 if packet.stream == video.index { #expect(try decoder.send(packet) == .accepted) }
                 packet.unreference()
             } else {
@@ -219,7 +286,8 @@ struct ReadVideo {
                 }
                 let (top, bottom) = try #require(halves)
                 let time = video.timeBase.seconds(frame.bestTimestamp ?? -1)
-                pictures.append(Picture(time: time, top: top, bottom: bottom, isKey: frame.isKey))
+                pictures.append(
+                    Picture(time: time, top: top, bottom: bottom, isKey: keys.contains(frame.bestTimestamp)))
                 frame.unreference()
             }
         }
@@ -242,5 +310,12 @@ extension VideoFacts {
 }
 
 extension PixelFormat {
+    init?(named name: String) {
+        let numberMax: Int32 = 1000
+        guard let found = (0..<numberMax).lazy.map({ PixelFormat($0) }).first(where: { $0.name == name }) else {
+            return nil
+        }
+        self = found
+    }
     static func known(_ name: String) throws -> PixelFormat { try #require(PixelFormat(named: name)) }
 }
