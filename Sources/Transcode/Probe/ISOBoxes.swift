@@ -5,8 +5,8 @@ import Vocabulary
 struct ISOBoxes: Equatable {
     /// More top boxes than any recorder writes between two fragments would make the outline useless.
     static let boxMax = 4096
-    /// A larger `moov` is searched only so far for signs of protection.
-    static let moovSearchLength = 4 << 20
+    /// Boxes looked at inside the index for signs of protection; a damaged header could make it endless.
+    static let innerBoxMax = 65_536
 
     struct Box: Equatable {
         var type: String
@@ -20,7 +20,7 @@ struct ISOBoxes: Equatable {
     var isMalformed = false
     /// The last box says that it is longer than the file.
     var isCut = false
-    /// A sample entry or header says that the samples are encrypted (ISO/IEC 23001-7).
+    /// A sample entry or a system's header says that the samples are encrypted (ISO/IEC 23001-7).
     var isProtected = false
 
     func first(_ type: String) -> Box? { boxes.first { $0.type == type } }
@@ -68,11 +68,48 @@ struct ISOBoxes: Equatable {
             offset = next
         }
         if let moov = outline.first("moov") {
-            let bytes = try source.read(at: moov.offset, count: Int(min(moov.size, Int64(moovSearchLength))))
-            let signs = ["encv", "enca", "encs", "pssh", "sinf"]
-            outline.isProtected = signs.contains { bytes.firstIndex(of: Array($0.utf8)) != nil }
+            var boxesLeft = innerBoxMax
+            let end = moov.offset + min(moov.size, source.size - moov.offset)
+            outline.isProtected = try hasProtection(source, moov.offset..<end, path[...], &boxesLeft)
         }
         return outline
+    }
+
+    /// Where the sample entries stand.
+    private static let path = ["moov", "trak", "mdia", "minf", "stbl", "stsd"]
+    /// Of entries whose own format is hidden inside them.
+    private static let protectedEntries: Set<String> = ["encv", "enca", "encs", "enct", "encm", "drmi", "drms"]
+
+    /// Only what is a box counts: titles and lyrics may have any letters.
+    private static func hasProtection(
+        _ source: SourceBytes, _ range: Range<Int64>, _ path: ArraySlice<String>, _ boxesLeft: inout Int
+    ) throws(Failure) -> Bool {
+        var offset = range.lowerBound
+        while boxesLeft > 0, offset + 8 <= range.upperBound {
+            boxesLeft -= 1
+            let header = try source.read(at: offset, count: 16)
+            guard header.count >= 8 else { return false }
+            var size = Int64(header.bigEndian(0, bytes: 4)), headerLength: Int64 = 8
+            if size == 1, header.count == 16 {
+                size = Int64(bitPattern: header.bigEndian(8, bytes: 8))
+                headerLength = 16
+            }
+            if size == 0 { size = range.upperBound - offset }
+            guard size >= headerLength else { return false }
+            let type = String(decoding: header[4..<8], as: UTF8.self)
+            if path.isEmpty, protectedEntries.contains(type) { return true }
+            if type == "pssh", path.first == "trak" { return true }
+            let end = size > range.upperBound - offset ? range.upperBound : offset + size
+            // Version, flags and the number of entries come before the entries.
+            let content = offset + headerLength + (type == "stsd" ? 8 : 0)
+            if type == path.first, content < end,
+                try hasProtection(source, content..<end, path.dropFirst(), &boxesLeft)
+            {
+                return true
+            }
+            offset = end
+        }
+        return false
     }
 
     /// Four printable characters; QuickTime also uses `©`.
