@@ -45,6 +45,14 @@ enum StillSearch {
     /// Packets read at one place before giving it up.
     static let packetMax = 2000
 
+    /// What came of looking at one place.
+    private enum Found {
+        case nothing
+        /// Made up in part by the decoder, where something that it refers to is missing.
+        case concealed
+        case picture
+    }
+
     /// - Returns: false when nothing decodes.
     static func best(
         _ input: Int32, _ demuxer: borrowing Demuxer, video: VideoFacts, limits: MediaLimits, into best: borrowing Frame
@@ -55,7 +63,11 @@ enum StillSearch {
         var bestScore: Double?
         for place in PosterPolicy.places {
             let time = video.start + place * (video.end - video.start)
-            guard try find(demuxer, decoder, video, at: time, into: candidate) else { continue }
+            let found =
+                place > 0
+                ? try find(demuxer, decoder, video, at: time, into: candidate)
+                : try beginning(input, video, limits, until: time, needsKeyframe: true, into: candidate)
+            guard found == .picture else { continue }
             let look = try StillRenderer.look(candidate)
             let score = PosterPolicy.score(look, place: place)
             if score > bestScore ?? -1 {
@@ -65,51 +77,66 @@ enum StillSearch {
             if PosterPolicy.isGood(look), look.sharpness >= PosterPolicy.sharpnessMin { break }
         }
         if bestScore != nil { return true }
-        // Some streams cannot be sought (no index, one key frame): what plays from the beginning remains.
-        let fresh = try Demuxer.open(input)
-        let again = try Decoder.open(fresh, stream: video.stream, threads: 1, pixelCountMax: limits.pixelCountMax)
-        return try decode(fresh, again, video, until: fresh.stream(video.stream).timeBase.ticks(video.end), into: best)
+        // Some streams have no key frame that is called one, or no whole picture: what plays from the beginning remains.
+        return try beginning(input, video, limits, until: video.end, needsKeyframe: false, into: best) != .nothing
+    }
+
+    /// Read anew: streams without an index cannot be wound back all the way.
+    private static func beginning(
+        _ input: Int32, _ video: VideoFacts, _ limits: MediaLimits, until end: Double, needsKeyframe: Bool,
+        into found: borrowing Frame
+    ) throws(Failure) -> Found {
+        let demuxer = try Demuxer.open(input)
+        let decoder = try Decoder.open(demuxer, stream: video.stream, threads: 1, pixelCountMax: limits.pixelCountMax)
+        demuxer.keepOnly([video.stream])
+        return try decode(
+            demuxer, decoder, video, until: video.timeBase.ticks(end), needsKeyframe: needsKeyframe, into: found)
     }
 
     /// The frame at a time, or the nearest before it that can be reached within the bounds.
     private static func find(
         _ demuxer: borrowing Demuxer, _ decoder: borrowing Decoder, _ video: VideoFacts, at time: Double,
         into found: borrowing Frame
-    ) throws(Failure) -> Bool {
+    ) throws(Failure) -> Found {
         let target = video.timeBase.ticks(time)
         do { try demuxer.seek(stream: video.stream, to: target) } catch {
             // Without an index only the beginning can be reached, and only as long as nothing was read.
             if error.code == .sourceUnreadable { throw error }
         }
         decoder.flush()
-        return try decode(demuxer, decoder, video, until: target, into: found)
+        return try decode(demuxer, decoder, video, until: target, needsKeyframe: true, into: found)
     }
 
-    /// - Returns: false when nothing decodes within the bounds.
+    /// - Parameter needsKeyframe: after a jump; decoders make up grey for what they never saw.
+    /// - Returns: the best that decodes within the bounds.
     private static func decode(
         _ demuxer: borrowing Demuxer, _ decoder: borrowing Decoder, _ video: VideoFacts, until target: Int64,
-        into found: borrowing Frame
-    ) throws(Failure) -> Bool {
+        needsKeyframe: Bool, into found: borrowing Frame
+    ) throws(Failure) -> Found {
         let packet = try Packet.allocate(), frame = try Frame.allocate()
-        var hasFound = false
+        var result = Found.nothing
+        var awaitsKeyframe = needsKeyframe
         var packets = 0, frames = 0
         var isFinishing = false
         while packets < packetMax {
             switch try decoder.receive(into: frame) {
-            case .end: return hasFound
+            case .end: return result
             case .damaged: continue
             case .frame:
                 frames += 1
-                // A frame made from missing references is taken only for want of another.
-                if !hasFound || !frame.isDamaged {
+                if !frame.isDamaged || result == .nothing {
                     try found.takeReference(to: frame)
-                    hasFound = true
+                    result = frame.isDamaged ? .concealed : .picture
                 }
-                if frames >= frameMax || (frame.bestTimestamp ?? target) >= target { return true }
+                let isThere = result == .picture && (frame.bestTimestamp ?? target) >= target
+                if frames >= frameMax || isThere { return result }
             case .needsInput:
                 packets += 1
                 if !isFinishing, try demuxer.readWhatCanBeRead(into: packet) {
-                    if packet.stream == video.stream { _ = try decoder.send(packet) }
+                    if packet.stream == video.stream {
+                        if packet.isKey { awaitsKeyframe = false }
+                        if !awaitsKeyframe { _ = try decoder.send(packet) }
+                    }
                     packet.unreference()
                 } else {
                     isFinishing = true
@@ -117,6 +144,6 @@ enum StillSearch {
                 }
             }
         }
-        return hasFound
+        return result
     }
 }
