@@ -151,17 +151,14 @@ private func decode(_ file: TemporaryFile, pixelCountMax: Int = 1 << 20) throws 
         #expect(abs(audio.timeBase.seconds(audio.duration ?? 0) - 2) < 0.05)
     }
 
-    @Test func soundWithoutNamedPlacesIsTakenFromItsFirstPair() throws {
+    @Test func theRateOfTheSoundIsOneThatIsKnownEverywhere() throws {
         let file = try GeneratedVideo(soundLength: 1).make()
         var tracks = try file.use { TrackChoice(try Demuxer.open($0).streams) }
-        let ordinary = try #require(TranscodePlan.Sound(tracks))
-        #expect(!ordinary.takesFirstPair && ordinary.channels == 2)
         tracks.audio?.channels = 8
-        tracks.audio?.layout = nil
         tracks.audio?.sampleRate = 96_000
         let plan = try #require(TranscodePlan.Sound(tracks))
-        #expect(plan.takesFirstPair && plan.channels == 2 && plan.sampleRate == 48_000)
-        #expect(plan.chain(from: 480).contains("first_pts=480"))
+        #expect(plan.channels == 2 && plan.sampleRate == 48_000)
+        #expect(plan.chain(from: 480, .byName, channels: 8).contains("first_pts=480"))
     }
 
     @Test func aShortStretchOfSoundIsLengthenedBySilence() throws {

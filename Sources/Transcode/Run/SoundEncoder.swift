@@ -44,6 +44,7 @@ final class SoundEncoder {
 
     /// Seconds of the output.
     var end: Double { Double(written) / Double(sampleRate) }
+    var isRefused: Bool { tracks.contains(where: \.isRefused) }
     var damagedPackets: Int { tracks.reduce(0) { $0 + $1.damagedPackets } }
 
     /// - Parameters:

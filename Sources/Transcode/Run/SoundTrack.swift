@@ -17,11 +17,14 @@ final class SoundTrack {
     private let filtered: Frame
     private var graph: FilterGraph?
     private var graphShape: SoundShape?
+    private var mix = SoundMix.byName
     /// Where the next frame should begin, in samples of the source; for frames without a time.
     private var expected: Int64 = 0
     /// Samples of the output given away.
     private var written: Int64 = 0
     private(set) var damagedPackets = 0
+    /// The libraries refused to convert it from somewhere on.
+    private(set) var isRefused = false
 
     private init(
         stream: Int, decoder: consuming Decoder, plan: TranscodePlan.Sound, frameSamples: Int, codec: String?,
@@ -93,12 +96,25 @@ final class SoundTrack {
     }
 
     private func filter(_ give: (borrowing Frame) throws(Failure) -> Void) throws(Failure) {
+        guard !isRefused else { return }
         let shape = SoundShape(frame)
+        if shape.places != graphShape?.places {
+            mix = SoundMix(shape.places, codec: codec, hasStereoMix: frame.hasStereoMix)
+        }
+        mix.prepare(frame)
         let samples = Rational(1, Int32(frame.sampleRate))
         if graphShape != shape {
             try finishGraph(give, padsLast: true)
-            graph = try FilterGraph.audio(
-                like: frame, timeBase: samples, chain: plan.chain(from: written), frameSamples: frameSamples)
+            do {
+                graph = try FilterGraph.audio(
+                    like: frame, timeBase: samples, chain: plan.chain(from: written, mix, channels: shape.places.count),
+                    frameSamples: frameSamples)
+            } catch {
+                // The pictures come out whatever the sound is like.
+                guard error.code == .internalError || error.code == .corrupt else { throw error }
+                isRefused = true
+                return
+            }
             if let graphShape { expected = Rational(1, Int32(graphShape.sampleRate)).convert(expected, to: samples) }
             graphShape = shape
         }
@@ -138,11 +154,11 @@ final class SoundTrack {
 /// What a graph of sound was made for.
 struct SoundShape: Equatable {
     var sampleRate: Int
-    var channels: Int
+    var places: ChannelPlaces
     var format: Int32
     init(_ frame: borrowing Frame) {
         sampleRate = frame.sampleRate
-        channels = frame.channels
+        places = frame.places
         format = frame.sampleFormat
     }
 }
