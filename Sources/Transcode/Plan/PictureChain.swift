@@ -111,8 +111,21 @@ struct PictureChain: Equatable {
             default: "410"
             }
         let plain = "yuv\(sampling)p\(suffix)"
-        if format.hasAlpha { return ["premultiply=inplace=1", "format=\(plain)"] }
-        return isKept ? [] : ["format=\(plain)"]
+        if format.hasAlpha {
+            // What premultiply knows.
+            let isKnown = format.name?.hasPrefix("yuva444p") == true
+            let planar = isKnown ? [] : inRange(facts, "yuva444p\(format.bitDepth <= 8 ? "" : "16le")")
+            return planar + ["premultiply=inplace=1"] + inRange(facts, plain)
+        }
+        return isKept ? [] : inRange(facts, plain)
+    }
+
+    /// A `format` alone would let FFmpeg make limited range of full.
+    private static func inRange(_ facts: VideoFacts, _ format: String) -> [String] {
+        let range = facts.isFullRange ? "full" : "limited"
+        return [
+            "scale=flags=bicubic+accurate_rnd+full_chroma_int:in_range=\(range):out_range=\(range)", "format=\(format)",
+        ]
     }
 
     private static func source(_ facts: VideoFacts, transfer: String) -> String {
