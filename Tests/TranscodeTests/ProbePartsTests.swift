@@ -203,6 +203,24 @@ import Vocabulary
         #expect(!check([0, 0, 0, 9, 0x65, 1]))
         #expect(!check([UInt8](repeating: 0, count: 100)))
         #expect(!check([0, 0, 0, 1, 0x80]))
+        // The decoders pass over what is too short for another unit.
+        for padding in 1...3 {
+            #expect(check([0, 0, 0, 2, 0x65, 1] + [UInt8](repeating: 0, count: padding)), "\(padding)")
+        }
+        #expect(!check([0, 0, 0, 2, 0x65, 1, 0, 0, 0, 0]))
+    }
+
+    @Test func aLastSampleThatCannotBeSplitIsDamageAndNoMissingEnd() throws {
+        var bytes = try GeneratedVideo().make().bytes
+        let file = try TemporaryFile(bytes)
+        let entry = try file.use { descriptor in
+            let demuxer = try Demuxer.open(descriptor)
+            let last = demuxer.indexEntry(stream: 0, demuxer.indexCount(stream: 0) - 1)
+            return try #require(last)
+        }
+        bytes.replaceSubrange(Int(entry.position)..<Int(entry.position) + 4, with: [0, 1, 0, 0])
+        let report = try TemporaryFile(bytes).probed()
+        #expect(report.reason == nil && report.warnings.contains { $0.code == "damaged-frames" })
     }
 
     @Test func amrSamplesAreSplitByTheModeOfEachFrame() {

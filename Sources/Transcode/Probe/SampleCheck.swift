@@ -9,21 +9,29 @@ enum SampleCheck {
     /// A longer sample is judged by its beginning alone.
     static let lengthMax = 16 << 20
 
+    /// Nothing was ever written there.
+    static func isHole(_ sample: UnsafeRawBufferPointer) -> Bool {
+        let headLength = 64
+        return !sample.isEmpty && sample.prefix(headLength).allSatisfy { $0 == 0 }
+    }
+
+    /// What is left of a sample when it is shorter than this, FFmpeg's decoders pass over: some recorders fill samples up.
+    private static let unitMin = 4
+
+    /// As strict as the decoders, which drop a sample that does not fall into whole units.
     /// - Parameter nalLengthSize: bytes of the lengths inside H.264 and HEVC samples (ISO/IEC 14496-15); nil for other codecs.
     static func isPlausible(_ sample: UnsafeRawBufferPointer, nalLengthSize: Int?, isUncompressed: Bool) -> Bool {
-        guard let nalLengthSize else {
-            let headLength = 64
-            // Black is zeros only where nothing is compressed.
-            return isUncompressed || sample.isEmpty || sample.prefix(headLength).contains { $0 != 0 }
-        }
+        // Black is zeros only where nothing is compressed.
+        guard let nalLengthSize else { return isUncompressed || !isHole(sample) }
         var offset = 0
-        while offset + nalLengthSize <= sample.count {
+        while sample.count - offset >= max(unitMin, nalLengthSize) || offset == 0 && !sample.isEmpty {
+            guard sample.count - offset > nalLengthSize else { return false }
             let length = (0..<nalLengthSize).reduce(0) { $0 << 8 | Int(sample[offset + $1]) }
             offset += nalLengthSize
             guard length > 0, length <= sample.count - offset, sample[offset] & 0x80 == 0 else { return false }
             offset += length
         }
-        return offset == sample.count
+        return true
     }
 
     static func isUncompressed(_ codec: String?) -> Bool {
@@ -35,7 +43,8 @@ enum SampleCheck {
     struct Findings: Equatable {
         /// The last sample is a hole.
         var endIsMissing = false
-        var hasHoles = false
+        /// Some will not decode.
+        var hasDamage = false
     }
 
     /// Looks at a few samples spread over an indexed track.
@@ -54,12 +63,13 @@ enum SampleCheck {
             let sample = try source.read(at: entry.position, count: entry.bytes)
             // A missing sample is found by its place, before.
             guard sample.count == entry.bytes else { continue }
-            let isPlausible = sample.withUnsafeBytes {
-                Self.isPlausible($0, nalLengthSize: video.nalLengthSize, isUncompressed: isUncompressed(video.codec))
-            }
-            if !isPlausible {
-                findings.hasHoles = true
-                findings.endIsMissing = place == places
+            sample.withUnsafeBytes { sample in
+                let isUncompressed = isUncompressed(video.codec)
+                guard !isPlausible(sample, nalLengthSize: video.nalLengthSize, isUncompressed: isUncompressed) else {
+                    return
+                }
+                findings.hasDamage = true
+                findings.endIsMissing = place == places && isHole(sample)
             }
         }
         return findings
