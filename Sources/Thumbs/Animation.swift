@@ -22,6 +22,9 @@ package enum Animation {
         switch format {
         case .webp: return (said, try WebPAnimation(source.bytes, size: header.size))
         case .jxl: return (said, try JXLAnimation(source.bytes, size: header.size, budget: MemoryBudget(limits)))
+        case .png:
+            let delays = PNGStructure(source.bytes)?.delays ?? []
+            return (said, try SequenceReader(input, limits: limits, delays: delays))
         default: return (said, try SequenceReader(input, limits: limits))
         }
     }

@@ -22,9 +22,12 @@ import Vocabulary
     private func format(_ descriptor: Int32) throws -> MediaFormat {
         try #require(MediaFormat.sniff(SourceBytes(descriptor).read(at: 0, count: MediaFormat.headLength)))
     }
-    private func transcode(_ path: String, _ sink: MemorySink) throws -> (ProbeReport, TranscodeReport) {
-        let file = try TemporaryFile(Array(Data(contentsOf: URL(fileURLWithPath: path))))
-        return try file.use { input in
+    private func transcode(_ path: String, _ sink: MemorySink, _ change: (inout [UInt8]) -> Void = { _ in }) throws
+        -> (ProbeReport, TranscodeReport)
+    {
+        var bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        change(&bytes)
+        return try TemporaryFile(bytes).use { input in
             let format = try format(input), limits = MediaLimits()
             let probe = try PhotoProbe.probe(input, format: format, file: path, limits: limits)
             let animation = try #require(try Animation.open(input, format: format, limits: limits))
@@ -55,6 +58,26 @@ import Vocabulary
         for number in 0..<12 {
             #expect(abs(times[number] - (0.12 * Double(number) + 0.08 * Double(number / 4))) < 0.002)
         }
+    }
+
+    /// The place of the time in a frame's header, and its bytes.
+    @Test(arguments: [(1, "fcTL", 24, [0, 0, 0, 100]), (2, "ANMF", 20, [0, 0, 0]), (2, "ANMF", 20, [5, 0, 0])])
+    func picturesWithoutATimeStandForATenthOfASecond(_ fixture: Int, _ header: String, _ place: Int, _ time: [UInt8])
+        throws
+    {
+        let sink = MemorySink()
+        let (probe, report) = try transcode(Self.fixtures[fixture], sink) { bytes in
+            let name = Array(header.utf8)
+            for at in bytes.indices.dropLast(place + 4) where bytes[at] == name[0] {
+                guard bytes[at..<(at + 4)].elementsEqual(name) else { continue }
+                bytes.replaceSubrange((at + place)..<(at + place + time.count), with: time)
+            }
+        }
+        let facts = try #require(probe.facts), frames = try #require(facts.frames)
+        #expect(frames > 2 && abs((facts.duration ?? 0) - 0.1 * Double(frames)) < 0.001)
+        #expect(report.frames == frames)
+        let times = try ReadVideo(sink.file(.rendition1080)).pictures.map(\.time)
+        for (number, time) in times.enumerated() { #expect(abs(time - 0.1 * Double(number)) < 0.002) }
     }
 
     @Test func aPictureThatDoesNotMoveIsNoAnimation() throws {

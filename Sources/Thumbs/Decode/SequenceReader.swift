@@ -5,19 +5,20 @@ import Vocabulary
 final class SequenceReader: AnimationSource {
     /// Packets of other tracks, or without a picture, in a row.
     private static let packetCountMax = 4096
-    /// Seconds for a picture that says nothing of its length, as browsers show it.
-    private static let durationDefault = 0.1
-
     private let demuxer: Demuxer
     private let decoder: Decoder
     private let stream: StreamDescription
     private let packet: Packet
     private let frame: Frame
+    private let delays: [Double]
+    private var shown = 0
     private var hasFinished = false
     /// The picture before the one that was read last: its end is the other's beginning.
     private var held: (image: RGBAImage, time: Int64?, duration: Int64)?
 
-    init(_ input: Int32, limits: MediaLimits) throws(Failure) {
+    /// - Parameter delays: seconds that each picture stands, where the library's word for it is not the file's.
+    init(_ input: Int32, limits: MediaLimits, delays: [Double] = []) throws(Failure) {
+        self.delays = delays
         // What repeats a sequence stands in its edit list; one turn is shown.
         demuxer = try Demuxer.open(input, usesEdits: false)
         guard let found = demuxer.streams.first(where: { $0.kind == .video }) else {
@@ -40,13 +41,16 @@ final class SequenceReader: AnimationSource {
         }
     }
 
-    private func picture(_ shown: (image: RGBAImage, time: Int64?, duration: Int64), until end: Int64?)
+    private func picture(_ read: (image: RGBAImage, time: Int64?, duration: Int64), until end: Int64?)
         -> AnimationPicture
     {
-        var ticks = shown.duration
-        if let end, let time = shown.time, end > time { ticks = end - time }
-        let seconds = ticks > 0 ? stream.timeBase.seconds(ticks) : Self.durationDefault
-        return AnimationPicture(image: shown.image, duration: seconds)
+        defer { shown += 1 }
+        let image = read.image
+        if delays.indices.contains(shown) { return AnimationPicture(image: image, duration: delays[shown]) }
+        var ticks = read.duration
+        if let end, let time = read.time, end > time { ticks = end - time }
+        let seconds = ticks > 0 ? stream.timeBase.seconds(ticks) : AnimationDelay.missing
+        return AnimationPicture(image: image, duration: seconds)
     }
 
     private func readFrame() throws(Failure) -> (image: RGBAImage, time: Int64?, duration: Int64)? {

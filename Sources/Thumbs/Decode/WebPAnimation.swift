@@ -4,9 +4,6 @@ import Vocabulary
 
 /// All pictures of an animated WebP, each on its canvas, by libwebpdemux.
 final class WebPAnimation: AnimationSource {
-    /// Browsers show a picture of no length for this long, in milliseconds.
-    private static let durationDefault: Int32 = 100
-
     private let bytes: ByteView
     private let decoder: OpaquePointer
     private let size: PixelSize
@@ -28,10 +25,10 @@ final class WebPAnimation: AnimationSource {
         var end: Int32 = 0
         guard WebPAnimDecoderGetNext(decoder, &canvas, &end) != 0, let canvas else { throw .corrupt("no frame") }
         let pixels = [UInt8](UnsafeBufferPointer(start: canvas, count: size.width * size.height * 4))
-        let milliseconds = end > shownUntil ? end - shownUntil : Self.durationDefault
+        let milliseconds = max(0, Int(end) - Int(shownUntil))
         shownUntil = max(end, shownUntil)
         return AnimationPicture(
             image: RGBAImage(width: size.width, height: size.height, pixels: pixels, hasAlpha: true),
-            duration: Double(milliseconds) / 1000)
+            duration: AnimationDelay.shown(Double(milliseconds) / 1000))
     }
 }

@@ -16,8 +16,6 @@ struct GIFStructure {
 
     static let frameCountMax = 100_000
     static let blockCountMax = 4_000_000
-    /// Seconds that viewers show a frame which gives no time.
-    static let frameDurationDefault = 0.1
 
     private(set) var size: PixelSize
     private(set) var frames = 0
@@ -95,8 +93,7 @@ struct GIFStructure {
                         minimumCodeSize: codeSize, blocks: blocks)
                 }
                 frames += 1
-                // As browsers do.
-                duration += delay <= 1 ? Self.frameDurationDefault : Double(delay) / 100
+                duration += AnimationDelay.shown(Double(delay) / 100)
                 (delay, transparent) = (0, nil)
                 guard let end else {
                     isCut = true

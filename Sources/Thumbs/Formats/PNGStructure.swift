@@ -10,8 +10,9 @@ struct PNGStructure {
     private(set) var xmp: ByteView?
     /// Of an animated PNG; 1 otherwise.
     private(set) var frames = 1
-    /// Seconds of an animated PNG.
-    private(set) var duration = 0.0
+    /// Seconds that each picture of an animated PNG stands.
+    private(set) var delays: [Double] = []
+    var duration: Double { delays.reduce(0, +) }
 
     static let chunkCountMax = 1_000_000
 
@@ -54,7 +55,7 @@ struct PNGStructure {
         case "fcTL":
             guard let above = body.u16(at: 20), let below = body.u16(at: 22) else { return }
             // A denominator of 0 stands for hundredths.
-            duration += Double(above) / Double(below == 0 ? 100 : below)
+            delays.append(AnimationDelay.shown(Double(above) / Double(below == 0 ? 100 : below)))
         default: return
         }
     }

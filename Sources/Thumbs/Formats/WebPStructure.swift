@@ -52,7 +52,7 @@ struct WebPStructure {
         case "ANMF":
             frames += 1
             hasPixels = true
-            duration += Double(body.u24(at: 12, bigEndian: false) ?? 0) / 1000
+            duration += AnimationDelay.shown(Double(body.u24(at: 12, bigEndian: false) ?? 0) / 1000)
         case "ICCP": profile = profile ?? body
         case "EXIF": exif = exif ?? body
         case "XMP ": xmp = xmp ?? body
