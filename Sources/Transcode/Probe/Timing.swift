@@ -34,6 +34,12 @@ struct TimingSurvey {
         window = []
     }
 
+    mutating func shift(by ticks: Int64) {
+        first = first.map { $0 + ticks }
+        last = last.map { $0 + ticks }
+        end = end.map { $0 + ticks }
+    }
+
     private mutating func take(_ time: Int64) {
         if let previous, time > previous {
             let interval = time - previous

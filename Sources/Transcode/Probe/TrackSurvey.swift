@@ -43,6 +43,7 @@ struct TrackSurvey {
         var keyframes = index?.keyframes ?? KeyframeSurvey()
         var sound = TimingSurvey()
         var early: [Int64] = []
+        var order = DecodingOrder()
         var beginning = try Beginning.open(demuxer, video: video, limits: limits)
         let packet = try Packet.allocate()
 
@@ -58,6 +59,7 @@ struct TrackSurvey {
                 }
                 if !beginning.isDone { try beginning.take(packet) }
                 if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
+                order.add(packet)
                 if index == nil, !packet.isDiscarded, !packet.isCorrupt {
                     if let time = packet.pts ?? packet.dts {
                         // A decoding time cannot be held against the time at which a picture comes out of the decoder.
@@ -76,12 +78,16 @@ struct TrackSurvey {
         try beginning.finish()
         timing.finish()
         coded.finish()
+        if index == nil, let (whole, missing) = order.completed() {
+            timing = whole
+            early += missing
+        }
         let isVariable = needsTimes ? coded.isVariable : timing.isVariable
 
         let samples = index == nil ? SampleCheck.Findings() : try SampleCheck.spread(demuxer, video, source)
         survey.packets = beginning.packets
         survey.isRefused = beginning.isRefused
-        survey.isDamaged = beginning.isDamaged || samples.hasHoles
+        survey.isDamaged = beginning.isDamaged || samples.hasDamage
         // A fragmented recording that stops is complete up to there; an index names samples that were once written.
         let missing = kept.reduce(0) { $0 + missingFromEnd(demuxer, stream: $1, size: demuxer.fileSize) }
         survey.isCut =
@@ -106,6 +112,9 @@ struct TrackSurvey {
             keyframeIntervalMax: keyframes.longest(until: timing.end, in: video.timeBase),
             hasEdits: index?.hasEdits ?? false)
         survey.picture?.hasClockJumps = demuxer.hasJumped
+        survey.picture?.hasTimesOfDecoding =
+            order.isOfShowingTimes && video.reorderDelay > 0 && !isVariable && !isByField && !demuxer.hasJumped
+            && index?.hasEdits != true
         return survey
     }
 
@@ -194,7 +203,10 @@ struct Span: Equatable {
         let first = timing.first ?? video.start ?? 0, last = timing.last ?? first
         start = video.timeBase.seconds(first)
         if let length, frames > 0 {
-            let seconds = video.timeBase.seconds(length)
+            var seconds = video.timeBase.seconds(length)
+            // Of a track that is trimmed behind an empty edit, FFmpeg counts the empty one in.
+            let counted = timing.end.map { video.timeBase.seconds($0 - first) } ?? seconds
+            if start > 0, seconds > start, abs(seconds - start - counted) < abs(seconds - counted) { seconds -= start }
             end = start + seconds
             rate = Double(frames) / seconds
             return
@@ -217,6 +229,47 @@ struct Span: Equatable {
     func duration(with sound: TimingSurvey, audio: StreamDescription?) -> Double {
         guard let audio, let first = sound.first, let last = sound.end else { return length }
         return max(end, audio.timeBase.seconds(last)) - min(start, audio.timeBase.seconds(first))
+    }
+}
+
+/// What the decoding times say where the container leaves out when pictures are shown, or says it wrong.
+struct DecodingOrder {
+    private static let packetMax = TrackSurvey.decodePacketMax
+
+    private var timing = TimingSurvey()
+    private var firstShown: Int64?
+    private var packets = 0
+    private var differing = 0
+    private var unshown = 0
+    /// Decoding times of the first packets without a showing time.
+    private var early: [Int64] = []
+
+    mutating func add(_ packet: borrowing Packet) {
+        packets += 1
+        if let shown = packet.pts {
+            firstShown = firstShown.map { min($0, shown) } ?? shown
+            if shown != packet.dts { differing += 1 }
+        } else {
+            unshown += 1
+        }
+        guard let decoded = packet.dts, !packet.isDiscarded, !packet.isCorrupt else { return }
+        timing.add(decoded, duration: packet.duration)
+        if packet.pts == nil, packets <= Self.packetMax { early.append(decoded) }
+    }
+
+    /// Every packet is said to be shown when it is decoded, which is impossible where pictures are reordered.
+    var isOfShowingTimes: Bool { packets > 1 && differing == 0 && unshown == 0 }
+
+    /// Program streams say when some pictures are shown, and when all are decoded: the first moved by what lies between the two is regular
+    /// where the recording is.
+    /// - Returns: nil where no packet lacks a showing time, or some lack both. With it, of the first packets that lack one, the moved times.
+    func completed() -> (timing: TimingSurvey, early: [Int64])? {
+        guard unshown > 0, let firstShown, let first = timing.first else { return nil }
+        var whole = timing
+        whole.finish()
+        let shift = max(0, firstShown - first)
+        whole.shift(by: shift)
+        return (whole, early.map { $0 + shift })
     }
 }
 

@@ -37,7 +37,7 @@ struct VideoFacts: Equatable {
     var isInterlaced: Bool
     var fieldOrder = FieldOrder.ofPictures
     var timeBase: Rational
-    /// Shown frames; nil where counting would mean decoding.
+    /// Shown, as counted without decoding.
     var frames: Int
     /// Frames a second over the whole shown length.
     var averageRate: Double
@@ -51,6 +51,8 @@ struct VideoFacts: Equatable {
     var hasEdits: Bool
     /// The container's clock jumps, so that no place can be found by its time.
     var hasClockJumps = false
+    /// Pictures are reordered, and still each is said to be shown when it is decoded: only their number tells their place.
+    var hasTimesOfDecoding = false
 
     /// Pixels more oblong than these come from damaged headers.
     private static let aspects = 0.1...10.0
