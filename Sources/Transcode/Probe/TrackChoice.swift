@@ -18,7 +18,8 @@ struct TrackChoice: Equatable {
             $0.kind == .video && !$0.isAttachedPicture && !$0.isTimedThumbnails && !$0.isDependent
         }
         let playable = videos.filter { $0.hasDecoder && !$0.isEncrypted }
-        video = playable.first(where: \.isDefault) ?? playable.first ?? videos.first
+        let moving = playable.filter { track in !playable.contains { Self.isStill(track, beside: $0) } }
+        video = moving.first(where: \.isDefault) ?? moving.first ?? playable.first ?? videos.first
         allAudio = streams.filter { $0.kind == .audio }
         let audible = allAudio.filter { $0.hasDecoder && !$0.isEncrypted && $0.channels > 0 && $0.sampleRate > 0 }
         audio = audible.first(where: \.isDefault) ?? audible.first
@@ -26,6 +27,15 @@ struct TrackChoice: Equatable {
             (audio, rightAudio) = pair
         }
         skippedAudio = allAudio.filter { !audible.contains($0) }
+    }
+
+    /// Phones and editors put a large still, or a few, into a track of its own, which may stand first and be called the default.
+    private static func isStill(_ track: StreamDescription, beside other: StreamDescription) -> Bool {
+        let stillMax = 3, movingMin = 10, lengthRatio = 0.1
+        guard other.frameCount >= movingMin, other.frameCount > track.frameCount else { return false }
+        if (1...stillMax).contains(track.frameCount) { return true }
+        guard let length = track.duration, let otherLength = other.duration else { return false }
+        return track.timeBase.seconds(length) < other.timeBase.seconds(otherLength) * lengthRatio
     }
 
     /// Left and right as the tracks name themselves, since one in the centre may stand first; else the chosen one and the next.
