@@ -30,11 +30,10 @@ struct CaptureMetadata: Equatable {
             "com.apple.quicktime.creationdate", "date_recorded", "date_recorded-eng", "date-eng", "creation_time",
             "modification_date", "date",
         ]
-        for key in keys {
-            guard let found = value(key), let time = CaptureTime.normalized(found.text) else { continue }
-            takenAt = time
-            takenAtSource = key
-            break
+        // The movie's date may be unset where the track's is right.
+        for key in keys where takenAt == nil {
+            takenAt = [container, video].lazy.compactMap { $0[key].flatMap(CaptureTime.normalized) }.first
+            takenAtSource = takenAt == nil ? nil : key
         }
         gps = value("com.apple.quicktime.location.iso6709", "location", "location-eng", "xyz").flatMap {
             Self.location($0.text)
@@ -94,7 +93,7 @@ struct CaptureMetadata: Equatable {
 enum CaptureTime {
     /// `2023-09-22T18:34:05+0200` → `2023-09-22T18:34:05+02:00`; fractions go. Dates alone, and the epochs that mean "not set", are nil.
     static func normalized(_ text: String) -> String? {
-        let bytes = Array(text.utf8)
+        let bytes = Array(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
         guard bytes.count >= 19 else { return nil }
         func number(_ from: Int, _ count: Int) -> Int? {
             Int(String(decoding: bytes[from..<(from + count)], as: UTF8.self))
