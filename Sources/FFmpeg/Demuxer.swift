@@ -52,11 +52,11 @@ package struct Demuxer: ~Copyable {
     /// - Parameter usesEdits: false shows the streams as coded, without the edit list.
     /// - Throws: `source-unreadable` when the disk failed; otherwise what the library made of the bytes.
     package static func open(
-        _ descriptor: Int32, for purpose: Purpose = .media, usesEdits: Bool = true, readsStreams: Bool = true
+        _ descriptor: Int32, for purpose: Purpose = .media, usesEdits: Bool = true
     ) throws(Failure) -> Demuxer {
         LibraryLog.install()
         let input = try DescriptorInput(descriptor)
-        if purpose == .media { input.corrections = PCMSampleEntries.corrections(input) }
+        if purpose == .media { input.corrections = PCMSampleEntries.corrections(input) + EditLists.corrections(input) }
         let context = try input.makeContext()
         var pointer = avformat_alloc_context()
         guard let format = pointer else {
@@ -81,13 +81,20 @@ package struct Demuxer: ~Copyable {
             throw failure("avformat_open_input", damage(code))
         }
         let demuxer = Demuxer(owning: format, input, context)
-        if readsStreams {
-            let found = avformat_find_stream_info(format, nil)
-            try input.throwFault()
-            try check("avformat_find_stream_info", found)
+        if format.pointee.iformat.pointee.flags & AVFMT_TS_DISCONT != 0, demuxer.formatName.hasPrefix("mpeg") {
+            format.pointee.probesize = Int64(lateProbeBytes)
+            format.pointee.max_analyze_duration = lateProbeMicroseconds
         }
+        let found = avformat_find_stream_info(format, nil)
+        try input.throwFault()
+        try check("avformat_find_stream_info", found)
         return demuxer
     }
+
+    /// Transport and program streams have no header, and a track in them may begin late: a camera's sound after a countdown, a broadcast's
+    /// after a cut. FFmpeg's own bounds are 5 MB and 5 s.
+    private static let lateProbeBytes = 48 << 20
+    private static let lateProbeMicroseconds: Int64 = 30_000_000
 
     /// FFmpeg's names for the container, comma-separated.
     package var formatName: String { String(cString: pointer.pointee.iformat.pointee.name) }
@@ -98,9 +105,7 @@ package struct Demuxer: ~Copyable {
     package var duration: Double? {
         timestamp(pointer.pointee.duration).flatMap { $0 > 0 ? Double($0) / Double(AV_TIME_BASE) : nil }
     }
-    package var start: Double? { timestamp(pointer.pointee.start_time).map { Double($0) / Double(AV_TIME_BASE) } }
     package var fileSize: Int64 { input.size }
-    package var readPosition: Int64 { avio_seek(pointer.pointee.pb, 0, SEEK_CUR) }
 
     package var streamCount: Int { Int(pointer.pointee.nb_streams) }
     package func stream(_ index: Int) -> StreamDescription { StreamDescription(raw(index), of: pointer) }

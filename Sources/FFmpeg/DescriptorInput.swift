@@ -11,7 +11,7 @@ final class DescriptorInput {
     let size: Int64
     fileprivate(set) var position: Int64 = 0
     /// The first fault of the disk, which the libraries would report as bad media.
-    fileprivate(set) var fault: Int32?
+    private(set) var fault: Int32?
     /// Read instead of what the file says.
     var corrections: [Correction] = []
 
@@ -42,8 +42,24 @@ final class DescriptorInput {
     func bytes(at offset: Int64, count: Int) -> [UInt8] {
         guard offset >= 0, offset < size, count > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: min(count, Int(size - offset))) { buffer, filled in
-            filled = max(0, pread(descriptor, buffer.baseAddress, buffer.count, Int(offset)))
+            filled = buffer.baseAddress.flatMap { read($0, buffer.count, at: offset) } ?? 0
         }
+    }
+
+    /// - Returns: bytes read, fewer than asked for only at the end of the file; nil where the disk failed, which is remembered.
+    fileprivate func read(_ buffer: UnsafeMutablePointer<UInt8>, _ count: Int, at offset: Int64) -> Int? {
+        var done = 0
+        while done < count {
+            let got = pread(descriptor, buffer + done, count - done, Int(offset) + done)
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else {
+                fault = fault ?? errno
+                return nil
+            }
+            if got == 0 { break }
+            done += got
+        }
+        return done
     }
 
     fileprivate func correct(_ buffer: UnsafeMutablePointer<UInt8>, _ count: Int) {
@@ -89,18 +105,11 @@ private func readBytes(_ opaque: UnsafeMutableRawPointer?, _ buffer: UnsafeMutab
 {
     guard let opaque, let buffer else { return rushes_error(EINVAL) }
     return Unmanaged<DescriptorInput>.fromOpaque(opaque)._withUnsafeGuaranteedRef { input in
-        while true {
-            let count = pread(input.descriptor, buffer, Int(length), Int(input.position))
-            if count > 0 {
-                input.correct(buffer, count)
-                input.position += Int64(count)
-                return Int32(count)
-            }
-            if count == 0 { return rushes_error_end }
-            if errno == EINTR { continue }
-            if input.fault == nil { input.fault = errno }
-            return rushes_error(EIO)
-        }
+        guard let count = input.read(buffer, Int(length), at: input.position) else { return rushes_error(EIO) }
+        guard count > 0 else { return rushes_error_end }
+        input.correct(buffer, count)
+        input.position += Int64(count)
+        return Int32(count)
     }
 }
 

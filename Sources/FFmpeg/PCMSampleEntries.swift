@@ -1,8 +1,6 @@
 /// Uncompressed sound in MP4 (ISO/IEC 23003-5) says its width in a `pcmC` box, and the older field for it is to say 16 always.
 /// libavformat 5.1 believes the older field, so that 24 and 32 bits come out as noise.
 enum PCMSampleEntries {
-    /// Boxes looked at in one level; more come from damaged headers.
-    private static let boxMax = 4096
     /// Of a sample description; the entries of sound take a hundred.
     private static let descriptionLengthMax = 64 << 10
     private static let path = ["moov", "trak", "mdia", "minf", "stbl"]
@@ -10,34 +8,10 @@ enum PCMSampleEntries {
     /// - Returns: what has to be read instead of the file's own bytes.
     static func corrections(_ input: DescriptorInput) -> [DescriptorInput.Correction] {
         var corrections: [DescriptorInput.Correction] = []
-        search(input, 0..<input.size, path[...], &corrections)
-        return corrections
-    }
-
-    private static func search(
-        _ input: DescriptorInput, _ range: Range<Int64>, _ path: ArraySlice<String>,
-        _ corrections: inout [DescriptorInput.Correction]
-    ) {
-        var offset = range.lowerBound
-        for _ in 0..<boxMax {
-            let header = input.bytes(at: offset, count: 16)
-            guard header.count >= 8 else { return }
-            var size = Int64(number(header, 0, 4)), headerLength: Int64 = 8
-            if size == 1, header.count == 16 {
-                size = Int64(bitPattern: number(header, 8, 8))
-                headerLength = 16
-            }
-            if size == 0 { size = range.upperBound - offset }
-            guard size >= headerLength, size <= range.upperBound - offset else { return }
-            let type = String(decoding: header[4..<8], as: UTF8.self)
-            let content = (offset + headerLength)..<(offset + size)
-            if type == path.first {
-                search(input, content, path.dropFirst(), &corrections)
-            } else if path.isEmpty, type == "stsd" {
-                corrections += entries(input, content)
-            }
-            offset += size
+        ISOBoxWalk.boxes(of: input, path[...]) { type, content in
+            if type == "stsd" { corrections += entries(input, content) }
         }
+        return corrections
     }
 
     private static func entries(_ input: DescriptorInput, _ range: Range<Int64>) -> [DescriptorInput.Correction] {
@@ -48,11 +22,11 @@ enum PCMSampleEntries {
         var corrections: [DescriptorInput.Correction] = []
         var offset = 8
         while offset + boxesAt <= bytes.count {
-            let size = Int(number(bytes, offset, 4))
+            let size = Int(ISOBoxWalk.number(bytes, offset, 4))
             guard size >= boxesAt, size <= bytes.count - offset else { break }
             if ["ipcm", "fpcm"].contains(String(decoding: bytes[(offset + 4)..<(offset + 8)], as: UTF8.self)),
                 let width = width(bytes[(offset + boxesAt)..<(offset + size)]),
-                width != number(bytes, offset + widthAt, 2)
+                width != ISOBoxWalk.number(bytes, offset + widthAt, 2)
             {
                 corrections.append(
                     DescriptorInput.Correction(
@@ -67,18 +41,13 @@ enum PCMSampleEntries {
     private static func width(_ boxes: ArraySlice<UInt8>) -> UInt64? {
         var offset = boxes.startIndex
         while offset + 8 <= boxes.endIndex {
-            let size = Int(number(boxes, offset, 4))
+            let size = Int(ISOBoxWalk.number(boxes, offset, 4))
             guard size >= 8, size <= boxes.endIndex - offset else { return nil }
             if size >= 14, boxes[(offset + 4)..<(offset + 8)].elementsEqual(Array("pcmC".utf8)) {
-                return [16, 24, 32, 64].first { $0 == number(boxes, offset + 13, 1) }
+                return [16, 24, 32, 64].first { $0 == ISOBoxWalk.number(boxes, offset + 13, 1) }
             }
             offset += size
         }
         return nil
-    }
-
-    private static func number<Bytes: Collection>(_ bytes: Bytes, _ offset: Int, _ count: Int) -> UInt64
-    where Bytes.Element == UInt8, Bytes.Index == Int {
-        (offset..<(offset + count)).reduce(0) { $0 << 8 | UInt64(bytes[$1]) }
     }
 }

@@ -74,7 +74,11 @@ struct Survey {
         survey.warnings += tracks.skippedAudio.map { track in
             MediaWarning(
                 "audio-track-skipped",
-                "Sound track \(track.index) is left out: there is no decoder for \(track.codec ?? "it").")
+                "Sound track \(track.index) is left out: "
+                    + (track.isEncrypted
+                        ? "it is protected."
+                        : track.hasDecoder
+                            ? "nothing of it was found." : "there is no decoder for \(track.codec ?? "it")."))
         }
 
         if boxes?.isProtected == true || tracks.video?.isEncrypted == true {
