@@ -102,7 +102,8 @@ import Vocabulary
 
     @Test func transparencyIsFlattenedOnBlackBeforeItIsDropped() throws {
         let chain = try chain { $0.pixelFormat = try .known("yuva444p12le") }
-        #expect(chain.hasPrefix("premultiply=inplace=1,format=yuv444p12le,"))
+        #expect(
+            chain.hasPrefix("premultiply=inplace=1,scale=") && chain.contains("out_range=limited,format=yuv444p12le,"))
     }
 
     @Test func redGreenBlueEntersAsPlanes() throws {
@@ -116,7 +117,7 @@ import Vocabulary
             $0.width = 161
             $0.height = 121
         }
-        #expect(chain.hasPrefix("format=yuv444p,"))
+        #expect(chain.hasPrefix("scale=") && chain.contains("out_range=limited,format=yuv444p,"))
     }
 
     @Test func interlacedVideoIsDeinterlacedBeforeScalingAndTurnedLast() throws {
@@ -170,6 +171,36 @@ import Vocabulary
         _ = try filtered(chain, format: name, luma: 126)
     }
 
+    /// Black of full range is black, and white is white, whatever else has to be converted on the way.
+    @Test(
+        arguments: ["yuv420p", "yuvj420p", "yuv422p10le", "nv12", "uyvy422", "yuva420p", "yuva422p10le"], [true, false])
+    func fullRangeKeepsItsContrast(_ name: String, _ isOdd: Bool) throws {
+        let format = try PixelFormat.known(name)
+        let isDeep = format.bitDepth > 8
+        let facts = VideoFacts.ordinary {
+            ($0.width, $0.height) = isOdd ? (63, 47) : (64, 48)
+            $0.pixelFormat = format
+            $0.hasAlpha = format.hasAlpha
+            $0.color.range = .full
+        }
+        for target in [PictureChain.Target.video, .still] {
+            let chain = PictureChain(facts, size: (32, 24), target: target, fieldsBecomeFrames: true)
+            let levels = try [0, 255].map { value in
+                let frame = try Frame.allocate(width: facts.width, height: facts.height, format: format)
+                frame.fillFullRange(luma: value, isDeep: isDeep, isPacked: name == "uyvy422", rows: facts.height)
+                // As its decoder would, the frame says itself what it is.
+                let full = try Frame.allocate(), out = try Frame.allocate()
+                try StillRenderer.filter(frame, chain: "setparams=range=full", into: full)
+                try StillRenderer.filter(full, chain: chain.description, into: out)
+                return try #require(out.withPlane(0) { first, stride in Int(first[12 * stride + 16]) })
+            }
+            let expected = target == .video ? [16, 235] : [0, 255]
+            for (level, expected) in zip(levels, expected) {
+                #expect(abs(level - expected) <= 2, "\(target) \(levels)")
+            }
+        }
+    }
+
     @Test(arguments: [VideoFacts.HDR.hlg, .pq(peak: 1000), .pq(peak: nil)])
     func brighterStaysBrighterThroughToneMapping(_ hdr: VideoFacts.HDR) throws {
         let facts = VideoFacts.ordinary {
@@ -210,6 +241,51 @@ import Vocabulary
 
     @Test func aStillIsMadeInTheColoursOfJFIF() {
         #expect(chain(.still) { _ in }.contains("matrix=170m:transfer=709:primaries=709:range=full"))
+    }
+}
+
+extension Frame {
+    /// Grey of one level, opaque, as a decoder gives it of a source of full range.
+    fileprivate func fillFullRange(luma: Int, isDeep: Bool, isPacked: Bool, rows: Int) {
+        for plane in 0..<4 {
+            withPlane(plane) { first, stride in
+                let lines =
+                    plane == 1 || plane == 2 ? (rows + pixelFormat.chromaShift.y) >> pixelFormat.chromaShift.y : rows
+                let value = plane == 0 ? luma : plane == 3 ? 255 : 128
+                for index in 0..<(lines * stride) {
+                    if isPacked {
+                        first[index] = index.isMultiple(of: 2) ? 128 : UInt8(luma)
+                    } else if isDeep {
+                        let deep = value == 255 ? 1023 : value << 2
+                        first[index] = UInt8(truncatingIfNeeded: index.isMultiple(of: 2) ? deep : deep >> 8)
+                    } else {
+                        first[index] = UInt8(value)
+                    }
+                }
+            }
+        }
+    }
+}
+
+@Suite struct SoundMixTests {
+    private func mix(_ names: [String]?, count: Int? = nil, codec: String = "aac", hasMix: Bool = false) -> SoundMix {
+        SoundMix(
+            ChannelPlaces(count: count ?? names?.count ?? 0, names: names), codec: codec, hasStereoMix: hasMix)
+    }
+
+    @Test func channelsWithoutNamesAreTakenByTheCustomOfTheirCodec() {
+        #expect(mix(nil, count: 8) == .byNumber && mix(nil, count: 2, codec: "pcm_s16le") == .byNumber)
+        #expect(mix(nil, count: 8, codec: "pcm_s24le") == .pair(left: 0, right: 1))
+        #expect(mix(nil, count: 12) == .pair(left: 0, right: 1))
+    }
+
+    @Test(arguments: [
+        (["FC", "FL", "FR", "BL"], 1, 2), (["LFE", "BL", "BR"], 1, 2), (["FL", "FC"], 0, 1), (["LFE", "FC"], 1, 1),
+        (["BL", "FR", "BR", "FL"], 3, 1),
+    ])
+    func namesThatHaveNoMixAreReadForAPair(_ names: [String], _ left: Int, _ right: Int) {
+        #expect(mix(names) == .pair(left: left, right: right))
+        #expect(mix(names, hasMix: true) == .byName)
     }
 }
 

@@ -18,6 +18,8 @@ struct TranscodePlan: Equatable {
         var rate: Rational
         /// Every n-th decoded frame is kept.
         var keepEvery: Int
+        /// Seconds from one kept frame to the next, where frames are dropped by their times; 0 where none is.
+        var intervalMin: Double
         /// Largest first: the first is made from the decoded pictures, each of the others from the pictures of the one before.
         var renditions: [Rendition]
         var sound: Sound?
@@ -37,8 +39,6 @@ struct TranscodePlan: Equatable {
         var sampleRate: Int
         var channels: Int
         var bitRate: Int
-        /// Recorders with many channels and no names for them have the main microphones on the first two.
-        var takesFirstPair: Bool
 
         /// Of each stream, as it is given to the encoder.
         var channelsPerStream: Int { channels / streams.count }
@@ -97,7 +97,7 @@ struct TranscodePlan: Equatable {
         duration = survey.duration
         origin = Self.origin(video: video.start, sound: survey.soundStart)
         stills = Stills(settings, duration: max(0, video.end - origin), display: video.displaySize)
-        let wanted = Self.bounds.filter { settings.outputs.contains($0.0) }
+        let wanted = Self.wanted(settings, video)
         let delivery = Conformance.delivery(of: survey)
         if wanted.isEmpty {
             work = .nothing
@@ -115,11 +115,23 @@ struct TranscodePlan: Equatable {
         duration = animation.end
         origin = 0
         stills = Stills(settings, duration: duration, display: animation.displaySize)
-        let wanted = Self.bounds.filter { settings.outputs.contains($0.0) }
+        let wanted = Self.wanted(settings, animation)
         work =
             wanted.isEmpty
             ? .nothing
             : .encode(Self.encode(animation, wanted: wanted, sound: nil, duration: duration, isSafest: false))
+    }
+
+    /// A smaller rendition that would not be smaller than the one before it is left out.
+    private static func wanted(_ settings: TranscodeSettings, _ video: VideoFacts) -> [(OutputName, PictureBounds)] {
+        let display = video.displaySize
+        var last = (width: 0, height: 0)
+        return bounds.filter { name, bounds in
+            let size = bounds.fit(display.width, display.height)
+            guard settings.outputs.contains(name), size != last else { return false }
+            last = size
+            return true
+        }
     }
 
     private static func encode(
@@ -127,11 +139,13 @@ struct TranscodePlan: Equatable {
         isSafest: Bool
     ) -> Encode {
         let display = video.displaySize
-        let keepEvery = keepEvery(video, duration: duration)
+        let tooMany = keepEvery(video, duration: duration)
+        // A rate that is high for a while only must not cost frames elsewhere.
+        let keepEvery = video.hasVariableRate ? 1 : tooMany
         let rate = max(1, min(video.averageRate / Double(keepEvery) * (video.isInterlaced ? 2 : 1), rateMax))
         return Encode(
             timeBase: timeBase(video.timeBase), rate: Rational(Int32((rate * 1000).rounded()), 1000),
-            keepEvery: keepEvery,
+            keepEvery: keepEvery, intervalMin: tooMany > keepEvery ? 1 / rateMax : 0,
             renditions: wanted.enumerated().map { number, wanted in
                 let size = wanted.1.fit(display.width, display.height)
                 return Rendition(
@@ -179,17 +193,27 @@ extension TranscodePlan.Sound {
         sampleRate = Self.keptRates.contains(track.sampleRate) ? track.sampleRate : 48_000
         channels = track.channels == 1 && tracks.rightAudio == nil ? 1 : 2
         bitRate = channels == 1 ? 96_000 : 160_000
-        takesFirstPair = track.channels > 2 && track.layout == nil
     }
 
+    /// Of full scale. Several loud channels together come to more than it, and would be cut off; what does not is left as it is.
+    static let mixPeak = 0.97
+
     /// The filters for frames whose times count from the output's beginning.
-    /// - Parameter first: the sample of the output with which they begin.
-    func chain(from first: Int64) -> String {
+    /// - Parameters:
+    ///   - first: the sample of the output with which they begin.
+    ///   - channels: of the frames.
+    func chain(from first: Int64, _ mix: SoundMix, channels: Int) -> String {
+        let layout = channelsPerStream == 1 ? "mono" : "stereo"
+        var filters: [String] = []
+        if case .pair(let left, let right) = mix { filters.append("pan=\(layout)|c0=c\(left)|c1=c\(right)") }
         // Gaps are filled and overlaps cut; the speed is never bent. Sound from before the first sample is cut, a late start filled.
-        let filters = [
-            takesFirstPair ? "pan=stereo|c0=c0|c1=c1" : nil, "aresample=\(sampleRate):async=1:first_pts=\(first)",
-            "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(channelsPerStream == 1 ? "mono" : "stereo")",
+        filters += [
+            "aresample=\(sampleRate):async=1:first_pts=\(first)",
+            "aformat=sample_fmts=fltp:sample_rates=\(sampleRate):channel_layouts=\(layout)",
         ]
-        return filters.compactMap(\.self).joined(separator: ",")
+        if channels > 2, filters.count == 2 {
+            filters += ["alimiter=limit=\(Self.mixPeak):level=disabled:latency=enabled", "aformat=sample_fmts=fltp"]
+        }
+        return filters.joined(separator: ",")
     }
 }

@@ -15,7 +15,7 @@ extension Transcode {
             throw Failure(.usage, "Of an animation a video is made: name one among the outputs.")
         }
         let outputs = OutputFiles(sink)
-        let threads = ThreadPlan(requested: settings.threads, cores: 2)
+        let threads = ThreadPlan(requested: settings.threads, cores: ThreadPlan.coreCount)
         let renditions = try Renditions.open(
             plan, encode: encode, settings: settings, threads: threads, limits: limits, outputs: outputs, sound: nil)
         return try AnimationRun(animation, plan: plan, encode: encode, renditions: renditions, outputs: outputs).run()
@@ -59,13 +59,14 @@ final class AnimationRun {
 
     func run() throws(Failure) -> TranscodeReport {
         var warnings: [MediaWarning] = []
-        var shown = 0, number = 0
+        var shown = 0
         var time = 0.0
+        var thinning = Thinning(encode)
         while let picture = try next(after: shown, &warnings) {
-            defer { number += 1 }
-            if number.isMultiple(of: encode.keepEvery), time <= TranscodePlan.animationMax {
+            let ticks = encode.timeBase.ticks(time)
+            if time <= TranscodePlan.animationMax, thinning.keeps(ticks) {
                 let frame = try Self.frame(picture.image)
-                frame.pts = encode.timeBase.ticks(time)
+                frame.pts = ticks
                 try renditions.take(frame)
                 shown += 1
             }

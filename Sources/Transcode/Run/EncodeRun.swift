@@ -19,6 +19,7 @@ final class EncodeRun {
     private var damaged = 0
     private var lastTime: Int64?
     private var lastInterval: Int64 = 0
+    private var thinning: Thinning
 
     private init(
         _ survey: Survey, _ video: VideoFacts, plan: TranscodePlan, encode: TranscodePlan.Encode, outputs: OutputFiles,
@@ -35,6 +36,7 @@ final class EncodeRun {
         self.renditions = renditions
         self.frame = frame
         self.packet = packet
+        thinning = Thinning(encode)
     }
 
     static func open(
@@ -44,18 +46,24 @@ final class EncodeRun {
     ) throws(Failure) -> EncodeRun {
         let decoder = try Decoder.open(
             demuxer, stream: video.stream, threads: threads.decoder, pixelCountMax: limits.pixelCountMax)
-        let sound: SoundEncoder?
-        if let planned = encode.sound {
-            sound = try SoundEncoder.open(demuxer, plan: planned, origin: plan.origin)
-        } else {
-            sound = nil
-        }
+        let sound = try openSound(demuxer, encode.sound, origin: plan.origin)
         demuxer.keepOnly(Set([video.stream] + (encode.sound?.streams ?? [])))
         let renditions = try Renditions.open(
             plan, encode: encode, settings: settings, threads: threads, limits: limits, outputs: outputs, sound: sound)
         return EncodeRun(
             survey, video, plan: plan, encode: encode, outputs: outputs, decoder: decoder, sound: sound,
             renditions: renditions, frame: try Frame.allocate(), packet: try Packet.allocate())
+    }
+
+    /// - Returns: nil also where the libraries refuse the track: the pictures come out without it.
+    private static func openSound(
+        _ demuxer: borrowing Demuxer, _ planned: TranscodePlan.Sound?, origin: Double
+    ) throws(Failure) -> SoundEncoder? {
+        guard let planned else { return nil }
+        do { return try SoundEncoder.open(demuxer, plan: planned, origin: origin) } catch {
+            guard [.internalError, .corrupt, .unsupportedCodec].contains(error.code) else { throw error }
+            return nil
+        }
     }
 
     func run(_ demuxer: borrowing Demuxer) throws(Failure) -> TranscodeReport {
@@ -119,18 +127,13 @@ final class EncodeRun {
         decoded += 1
         guard number.isMultiple(of: encode.keepEvery) else { return }
         let usual = encode.timeBase.ticks(1 / max(video.averageRate, 1))
-        let time =
-            frame.bestTimestamp.map {
-                video.timeBase.convert($0, to: encode.timeBase) - encode.timeBase.ticks(plan.origin)
-            }
-            ?? (lastTime.map { $0 + max(lastInterval, usual) } ?? 0)
+        let time = time(ofFrame: number) ?? (lastTime.map { $0 + max(lastInterval, usual) } ?? 0)
         // Pictures before 0 are outside what is shown; rounding alone is not.
         guard time >= 0 || (kept == 0 && time > -usual / 2) else { return }
         let shown = max(time, 0)
-        if let lastTime {
-            guard shown > lastTime else { return }
-            lastInterval = shown - lastTime
-        }
+        if let lastTime, shown <= lastTime { return }
+        guard thinning.keeps(shown) else { return }
+        if let lastTime { lastInterval = shown - lastTime }
         lastTime = shown
         kept += 1
         frame.pts = shown
@@ -138,6 +141,25 @@ final class EncodeRun {
         let seconds = encode.timeBase.seconds(shown)
         let fraction = plan.duration > 0 ? min(seconds / plan.duration, 1) : 0
         try outputs.progress(MediaProgress(fraction: fraction, frames: kept))
+    }
+
+    /// In the plan's time base.
+    private func time(ofFrame number: Int) -> Int64? {
+        guard !video.hasTimesOfDecoding else {
+            return encode.timeBase.ticks(video.start - plan.origin + Double(number) / video.averageRate)
+        }
+        return frame.bestTimestamp.map {
+            video.timeBase.convert($0, to: encode.timeBase) - encode.timeBase.ticks(plan.origin)
+        }
+    }
+
+    /// Pictures that were counted in the container and are not among those that came out.
+    private var missing: Int {
+        let expected = (video.frames + encode.keepEvery - 1) / encode.keepEvery
+        // Codecs with pictures that are only referred to, and fields that were counted in pairs, make the count a little too large.
+        let share = 0.05, slack = 2
+        guard encode.intervalMin == 0, expected - kept > slack + Int(Double(expected) * share) else { return 0 }
+        return expected - kept
     }
 
     private func write(sound packet: borrowing Packet) throws(Failure) {
@@ -154,9 +176,15 @@ final class EncodeRun {
         if damaged > 0 || survey.isDamaged, !isKnown {
             warnings.append(MediaWarning("damaged-frames", "Some pictures are damaged in the source."))
         }
-        if sound != nil, !hasSound {
-            warnings.append(MediaWarning("audio-track-skipped", "Nothing of the sound track decodes; it is left out."))
-        } else if let sound, sound.damagedPackets > 0 {
+        if missing > 0 {
+            warnings.append(
+                MediaWarning("frames-missing", "\(missing) of \(video.frames) pictures did not come out of the source.")
+            )
+        }
+        if encode.sound != nil, !hasSound {
+            warnings.append(
+                MediaWarning("audio-track-skipped", "Nothing of the sound track can be used; it is left out."))
+        } else if let sound, sound.damagedPackets > 0 || sound.isRefused {
             warnings.append(MediaWarning("damaged-sound", "Some of the sound is damaged in the source."))
         }
         return warnings

@@ -7,7 +7,7 @@ extension Verb {
     private static let storyboard = Option(
         "--storyboard", "F.jpg",
         "also write small pictures of all its parts, with F.vtt as their index")
-    private static let ladder = Option("--ladder", nil, "also write OUT-720p.mp4 and OUT-480p.mp4")
+    private static let ladder = Option("--ladder", nil, "also write OUT-720p.mp4 and OUT-480p.mp4, where smaller")
     private static let preset = Option("--preset", "P", "x264's preset, from ultrafast to veryslow (default veryfast)")
     private static let crf = Option("--crf", "N", "x264's constant rate factor, 0 to 51, less is better (default 21)")
 
