@@ -18,7 +18,9 @@ enum Remux {
         let nalLengthSize = demuxer.stream(video.stream).nalLengthSize
         try muxer.writeHeader()
         let packet = try Packet.allocate()
+        let frameCount = demuxer.indexCount(stream: video.stream)
         var frames = 0
+        var firstTime: Int64?
         var soundEnd: Double?
         while try demuxer.read(into: packet) {
             guard let target = targets[packet.stream] else {
@@ -32,6 +34,12 @@ enum Remux {
                 }
                 guard isPlausible else { return false }
                 frames += 1
+                let time = packet.dts ?? 0
+                firstTime = firstTime ?? time
+                // The demuxer gives the last picture the length of the one before.
+                if frames == frameCount, let length = demuxer.stream(video.stream).duration, let firstTime {
+                    packet.duration = max(packet.duration, firstTime + length - time)
+                }
                 let place = plan.duration > 0 ? timeBase.seconds(packet.dts ?? 0) / plan.duration : 0
                 try outputs.progress(MediaProgress(fraction: min(max(place, 0), 1), frames: frames))
             }

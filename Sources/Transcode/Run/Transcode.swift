@@ -1,5 +1,4 @@
 import FFmpeg
-import Glibc
 public import Vocabulary
 
 /// Makes a video's renditions and stills from one decode.
@@ -38,10 +37,15 @@ private struct Making {
     /// - Throws: what the second attempt came to.
     func run(_ survey: Survey, _ video: VideoFacts) throws(Failure) -> TranscodeReport {
         let plan = TranscodePlan(survey, video, settings: settings)
+        var survey = survey
         do {
             switch plan.work {
             case .copy(let name):
-                if let report = try copy(name, survey, video, plan) { return report }
+                switch try copy(name, survey, video, plan) {
+                case .made(let report): return report
+                case .hasHoles: survey.isDamaged = true
+                case .refused: break
+                }
             case .encode(let encode): return try self.encode(encode, survey, video, plan, isSafest: false)
             case .nothing:
                 return TranscodeReport(
@@ -52,9 +56,6 @@ private struct Making {
             guard Self.isWorthAnotherTry(error), outputs.areAllDrafts, case .encode = plan.work else { throw error }
         }
         try outputs.startOver()
-        var survey = survey
-        // The container of a copy promised more than its samples keep; the encoder mends what can be mended.
-        if case .copy = plan.work { survey.isDamaged = true }
         let safest = TranscodePlan(survey, video, settings: settings, isSafest: true)
         guard case .encode(let encode) = safest.work else { preconditionFailure("the safest path always encodes") }
         return try self.encode(encode, survey, video, safest, isSafest: true)
@@ -65,23 +66,31 @@ private struct Making {
         failure.code == .outputInvalid || failure.code == .internalError || failure.code == .corrupt
     }
 
-    /// - Returns: nil when the samples do not bear out what the container says.
+    private enum Copy {
+        case made(TranscodeReport)
+        /// The container promised more than its samples keep; the encoder mends what can be mended.
+        case hasHoles
+        /// What came out is not what was meant.
+        case refused
+    }
+
     private func copy(_ name: OutputName, _ survey: Survey, _ video: VideoFacts, _ plan: TranscodePlan)
-        throws(Failure) -> TranscodeReport?
+        throws(Failure) -> Copy
     {
         let demuxer = try Demuxer.open(input)
         let descriptor = try outputs.open(name)
         do {
             guard try Remux.run(demuxer, survey, video, plan: plan, into: descriptor, limits: limits, outputs: outputs)
-            else { return nil }
+            else { return .hasHoles }
         } catch {
             guard Self.isWorthAnotherTry(error) else { throw error }
-            return nil
+            return .refused
         }
         try outputs.seal(name, width: video.width, height: video.height, duration: survey.duration)
-        return TranscodeReport(
-            outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration,
-            frames: video.frames, previewColor: try stills(video, plan), warnings: survey.warnings)
+        return .made(
+            TranscodeReport(
+                outcome: .remuxed, width: video.width, height: video.height, duration: survey.duration,
+                frames: video.frames, previewColor: try stills(video, plan), warnings: survey.warnings))
     }
 
     private func encode(
@@ -90,7 +99,7 @@ private struct Making {
         let demuxer = try Demuxer.open(input)
         let threads =
             isSafest
-            ? .single : ThreadPlan(requested: settings.threads, cores: max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+            ? .single : ThreadPlan(requested: settings.threads, cores: ThreadPlan.coreCount)
         let run = try EncodeRun.open(
             demuxer, survey, video, plan: plan, encode: encode, settings, threads: threads, limits, outputs: outputs)
         return try run.run(demuxer)
