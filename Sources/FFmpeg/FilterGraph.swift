@@ -84,9 +84,6 @@ package struct FilterGraph: ~Copyable {
     }
 
     package var timeBase: Rational { Rational(av_buffersink_get_time_base(sink)) }
-    package var width: Int { Int(av_buffersink_get_w(sink)) }
-    package var height: Int { Int(av_buffersink_get_h(sink)) }
-    package var pixelFormat: PixelFormat { PixelFormat(av_buffersink_get_format(sink)) }
 
     /// The frame stays the caller's.
     package func push(_ frame: borrowing Frame) throws(Failure) {

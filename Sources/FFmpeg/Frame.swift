@@ -77,7 +77,6 @@ package struct Frame: ~Copyable {
     package var sampleFormat: Int32 { pointer.pointee.format }
     package var sampleAspect: Rational { Rational(pointer.pointee.sample_aspect_ratio) }
     package var isInterlaced: Bool { pointer.pointee.interlaced_frame != 0 }
-    package var isKey: Bool { pointer.pointee.key_frame != 0 }
     /// The decoder had to guess: missing references, damaged slices, or a packet marked corrupt.
     package var isDamaged: Bool {
         pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 || pointer.pointee.decode_error_flags != 0
@@ -86,21 +85,6 @@ package struct Frame: ~Copyable {
         ColorTags(
             range: pointer.pointee.color_range, primaries: pointer.pointee.color_primaries,
             transfer: pointer.pointee.color_trc, matrix: pointer.pointee.colorspace)
-    }
-    package func set(color: ColorTags) {
-        pointer.pointee.color_range =
-            switch color.range {
-            case .full: AVCOL_RANGE_JPEG
-            case .limited: AVCOL_RANGE_MPEG
-            case nil: AVCOL_RANGE_UNSPECIFIED
-            }
-        let primaries = color.primaries.map { av_color_primaries_from_name($0) } ?? -1
-        let transfer = color.transfer.map { av_color_transfer_from_name($0) } ?? -1
-        let matrix = color.matrix.map { av_color_space_from_name($0) } ?? -1
-        pointer.pointee.color_primaries = primaries < 0 ? AVCOL_PRI_UNSPECIFIED : AVColorPrimaries(UInt32(primaries))
-        pointer.pointee.color_trc =
-            transfer < 0 ? AVCOL_TRC_UNSPECIFIED : AVColorTransferCharacteristic(UInt32(transfer))
-        pointer.pointee.colorspace = matrix < 0 ? AVCOL_SPC_UNSPECIFIED : AVColorSpace(UInt32(matrix))
     }
     /// The nine numbers of a display matrix that travels inside the coded video.
     package var displayMatrix: [Int32]? {

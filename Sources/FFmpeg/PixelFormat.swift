@@ -6,11 +6,6 @@ package struct PixelFormat: Sendable, Equatable {
     init(_ raw: AVPixelFormat) { self.raw = raw }
     init(_ number: Int32) { self.init(AVPixelFormat(rawValue: number)) }
 
-    package init?(named name: String) {
-        let raw = av_get_pix_fmt(name)
-        guard raw != AV_PIX_FMT_NONE else { return nil }
-        self.init(raw)
-    }
     package static let rgb24 = PixelFormat(AV_PIX_FMT_RGB24)
     package static let gray = PixelFormat(AV_PIX_FMT_GRAY8)
     package static func == (left: PixelFormat, right: PixelFormat) -> Bool { left.raw.rawValue == right.raw.rawValue }
@@ -25,7 +20,6 @@ package struct PixelFormat: Sendable, Equatable {
     package var hasAlpha: Bool { has(AV_PIX_FMT_FLAG_ALPHA) }
     package var isPalette: Bool { has(AV_PIX_FMT_FLAG_PAL) }
     package var isPlanar: Bool { has(AV_PIX_FMT_FLAG_PLANAR) }
-    package var isFloat: Bool { has(AV_PIX_FMT_FLAG_FLOAT) }
     package var isBayer: Bool { has(AV_PIX_FMT_FLAG_BAYER) }
     package var isGray: Bool { (description?.pointee.nb_components ?? 0) <= 2 && !isPalette && !isRGB }
     /// Log2 of the chroma subsampling, horizontally and vertically.

@@ -39,7 +39,6 @@ package struct StreamDescription: Sendable, Equatable {
     package var isInterlaced: Bool
     /// Of interlaced pictures.
     package var isBottomFieldFirst: Bool
-    package var isKnownProgressive: Bool
     package var displayMatrix: [Int32]?
     package var dolbyVisionProfile: Int?
     /// 0: the base layer needs Dolby Vision's own processing. 1 HDR10, 2 SDR, 4 HLG.
@@ -94,7 +93,6 @@ package struct StreamDescription: Sendable, Equatable {
         isInterlaced = ![AV_FIELD_UNKNOWN, AV_FIELD_PROGRESSIVE].contains(parameters.field_order)
         // FFmpeg's two middle values follow QuickTime's 9 and 14, where the first word is the order of showing after all.
         isBottomFieldFirst = [AV_FIELD_BB, AV_FIELD_BT].contains(parameters.field_order)
-        isKnownProgressive = parameters.field_order == AV_FIELD_PROGRESSIVE
         displayMatrix = Self.sideData(AV_PKT_DATA_DISPLAYMATRIX, of: stream, count: 9, as: Int32.self)
         reorderDelay = Int(parameters.video_delay)
         nalLengthSize = Self.nalLengthSize(parameters)
