@@ -3,6 +3,8 @@ import CFFmpeg
 /// Where the channels of a stretch of sound are meant to stand.
 package struct ChannelPlaces: Sendable, Equatable {
     package var count: Int
+    /// More than libswresample takes; the names of so many come from damaged headers.
+    private static let namedMax = 64
     /// FFmpeg's names in the order of the channels (`FL`, `LFE`); nil where the channels have none.
     package var names: [String]?
     /// The channels are a sound field, of which the first is the omnidirectional part.
@@ -19,7 +21,7 @@ package struct ChannelPlaces: Sendable, Equatable {
         count = Int(layout.nb_channels)
         isAmbisonic = layout.order == AV_CHANNEL_ORDER_AMBISONIC
         names =
-            layout.order == AV_CHANNEL_ORDER_UNSPEC
+            layout.order == AV_CHANNEL_ORDER_UNSPEC || count > Self.namedMax
             ? nil
             : (0..<count).map { index in
                 var text = [CChar](repeating: 0, count: 32)

@@ -237,7 +237,8 @@ struct DecodingOrder {
     private static let packetMax = TrackSurvey.decodePacketMax
 
     private var timing = TimingSurvey()
-    private var firstShown: Int64?
+    /// From the decoding of the first packet to its showing.
+    private var firstDelay: Int64 = 0
     private var packets = 0
     private var differing = 0
     private var unshown = 0
@@ -245,14 +246,15 @@ struct DecodingOrder {
     private var early: [Int64] = []
 
     mutating func add(_ packet: borrowing Packet) {
+        guard !packet.isDiscarded, !packet.isCorrupt else { return }
         packets += 1
+        if packets == 1, let shown = packet.pts, let decoded = packet.dts { firstDelay = max(0, shown - decoded) }
         if let shown = packet.pts {
-            firstShown = firstShown.map { min($0, shown) } ?? shown
             if shown != packet.dts { differing += 1 }
         } else {
             unshown += 1
         }
-        guard let decoded = packet.dts, !packet.isDiscarded, !packet.isCorrupt else { return }
+        guard let decoded = packet.dts else { return }
         timing.add(decoded, duration: packet.duration)
         if packet.pts == nil, packets <= Self.packetMax { early.append(decoded) }
     }
@@ -264,12 +266,11 @@ struct DecodingOrder {
     /// where the recording is.
     /// - Returns: nil where no packet lacks a showing time, or some lack both. With it, of the first packets that lack one, the moved times.
     func completed() -> (timing: TimingSurvey, early: [Int64])? {
-        guard unshown > 0, let firstShown, let first = timing.first else { return nil }
+        guard unshown > 0, timing.timed == packets else { return nil }
         var whole = timing
         whole.finish()
-        let shift = max(0, firstShown - first)
-        whole.shift(by: shift)
-        return (whole, early.map { $0 + shift })
+        whole.shift(by: firstDelay)
+        return (whole, early.map { $0 + firstDelay })
     }
 }
 
