@@ -104,6 +104,27 @@ import Vocabulary
         #expect(failure?.code == code, "\(response.status) \(String(describing: failure))")
     }
 
+    /// Whoever reads that nothing gets on has to look at the right one of the two.
+    @Test func theStoreIsNotCalledTheBackend() {
+        let answers = [
+            Self.page(511), Self.page(413), Self.empty(507), Self.s3(403, "QuotaExceeded"),
+            Self.s3(400, "EntityTooLarge"),
+            Self.empty(302, ["Location": "https://login.venue.example/"]),
+        ]
+        for answer in answers {
+            let ofPart = #expect(throws: Failure.self) { try AnswerPolicy.part(answer, url: "u", wasRefused: false) }
+            #expect(ofPart?.message.contains("server") == false)
+            let words = ofPart?.message.replacing("at the backend", with: "") ?? "backend"
+            #expect(!words.contains("backend"), "\(words)")
+        }
+        for answer in answers.prefix(3) {
+            let ofCall = #expect(throws: Failure.self) { try AnswerPolicy.expectSuccess(answer) }
+            #expect(ofCall?.message.contains("backend") == true && ofCall?.message.contains("store") == false)
+        }
+        let away = AnswerPolicy.unreachable(Failure(.backendUnreachable, "The backend cannot be reached."))
+        #expect(away.code == .backendUnreachable && away.message.hasPrefix("The store cannot be reached"))
+    }
+
     @Test func whereSomethingIsSentToIsNamed() {
         let failure = #expect(throws: Failure.self) {
             try AnswerPolicy.expectSuccess(Self.empty(302, ["Location": "https://login.venue.example/?next=x"]))

@@ -28,7 +28,7 @@ public struct Proof: Sendable {
         home: String, now: @escaping @Sendable () -> Int64 = BoxClock.system.now
     ) async throws(Failure) -> Proof? {
         guard try Home.isInUse(home) else { return nil }
-        return Proof(catalog: try await Catalog.open(home: home), now: now)
+        return Proof(catalog: try await Catalog.open(home: home, isLooking: true), now: now)
     }
 
     /// - Parameters:

@@ -149,7 +149,11 @@ struct Enrolment: Sendable {
             let pick = report.picks[index]
             switch pick.outcome {
             case .new, .lost: break
-            case .alreadyThere, .refusedBefore: report.picks[index].staysBehind = true
+            case .alreadyThere:
+                // A move that is not finished: this run does that.
+                let unmoved = try catalog.unmoved(from: pick.path)
+                report.picks[index].staysBehind = !unmoved.contains { $0.item == pick.item }
+            case .refusedBefore: report.picks[index].staysBehind = true
             case .joined, .again:
                 report.picks[index].staysBehind = try catalog.item(pick.item)?.isMoved == false
             }

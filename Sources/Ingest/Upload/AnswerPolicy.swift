@@ -20,7 +20,7 @@ enum AnswerPolicy {
     private static func failure(_ response: HTTPResponse) -> Failure {
         if let failure = problem(response) { return failure }
         let detail = detail(response)
-        if let failure = foreign(response) { return failure }
+        if let failure = foreign(response, in: "backend") { return failure }
         switch response.status {
         case 401:
             return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
@@ -47,11 +47,22 @@ enum AnswerPolicy {
         throw timed(partFailure(response, url: url, wasRefused: wasRefused), response)
     }
 
+    /// A part that found nobody, where its URL leads to a store of its own: the backend may be well.
+    static func unreachable(_ failure: Failure) -> Failure {
+        guard failure.code == .backendUnreachable else { return failure }
+        var failure = failure
+        failure.message =
+            failure.remedy == .askUser
+            ? "The store's certificate is not valid: check \(storeAddress) at the backend."
+            : "The store cannot be reached: check the network and the store."
+        return failure
+    }
+
     private static func partFailure(_ response: HTTPResponse, url: String, wasRefused: Bool) -> Failure {
         if let failure = problem(response) { return failure }
         let detail = detail(response)
         if let code = storeCode(response), let failure = storeFailure(code, detail) { return failure }
-        if let failure = foreign(response) { return failure }
+        if let failure = foreign(response, in: "store") { return failure }
         switch response.status {
         case 401, 403:
             if wasRefused, let failure = clockFailure(response, url: url, detail) { return failure }
@@ -69,13 +80,13 @@ enum AnswerPolicy {
         case "BadDigest", "InvalidDigest", "IncompleteBody":
             return Failure(.badDigest, "A part arrived damaged.", detail: detail)
         case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded":
-            return quota(detail)
+            return quota(at: "store", detail)
         case "RequestTimeTooSkewed", "RequestNotYetValid":
             return clock("The backend's clock and its store's are far apart: set the backend's right.", detail)
         case "InvalidAccessKeyId":
             return Failure(
                 .backendError, "The store does not accept the backend's key: check its settings.", detail: detail)
-        case "EntityTooLarge": return tooLarge(detail)
+        case "EntityTooLarge": return tooLarge(for: "store", detail)
         case "NoSuchUpload", "NoSuchKey":
             return Failure(.gone, "The store does not have this upload any more.", detail: detail)
         case "SlowDown", "ServiceUnavailable", "RequestTimeout":
@@ -84,7 +95,7 @@ enum AnswerPolicy {
             return Failure(.backendError, "The store reported a fault of its own.", detail: detail)
         case "TemporaryRedirect", "PermanentRedirect", "AuthorizationHeaderMalformed":
             return Failure(
-                .redirected, "The store wants this at another address: correct RUSHES_S3_ENDPOINT at the backend.",
+                .redirected, "The store wants this at another address: correct \(storeAddress) at the backend.",
                 detail: detail)
         default: return nil
         }
@@ -117,52 +128,55 @@ enum AnswerPolicy {
         return Failure(problem.code, problem.title, detail: problem.detail ?? "HTTP \(response.status)")
     }
 
+    private static let storeAddress = "RUSHES_S3_ENDPOINT"
+
     /// Not of the backend or the store, but of something on the way.
-    private static func foreign(_ response: HTTPResponse) -> Failure? {
+    private static func foreign(_ response: HTTPResponse, in whose: String) -> Failure? {
         let detail = detail(response)
         switch response.status {
         case 300..<400:
             let host = response.headers["Location"].flatMap { URLComponents(string: $0)?.host }
+            let address = whose == "store" ? "\(storeAddress) at the backend" : "the server's address"
             return Failure(
                 .redirected,
-                "The answer points to \(host.map { "“\($0)”" } ?? "another address"), where nothing is sent unasked: log in to the network if it wants that, or correct the server's address.",
+                "The answer points to \(host.map { "“\($0)”" } ?? "another address"), where nothing is sent unasked: log in to the network if it wants that, or correct \(address).",
                 detail: "\(detail) Location: \(response.headers["Location"] ?? "none")")
         // Network Authentication Required (RFC 6585), and a proxy that wants a login of its own.
-        case 407, 511: return page(detail)
+        case 407, 511: return page(in: whose, detail)
         // These a proxy may say of what it passes on: the body's size, and that nobody answers behind it.
         case 413, 429, 500...: return nil
-        default: return isPage(response) ? page(detail) : nil
+        default: return isPage(response) ? page(in: whose, detail) : nil
         }
     }
 
-    private static func page(_ detail: String) -> Failure {
+    private static func page(in whose: String, _ detail: String) -> Failure {
         Failure(
             .foreignAnswer,
-            "Something on the way answers in the backend's place: log in to the network if it wants that, or check its proxy.",
+            "Something on the way answers in the \(whose)'s place: log in to the network if it wants that, or check its proxy.",
             detail: detail)
     }
 
     private static func common(_ response: HTTPResponse, by who: String, _ detail: String) -> Failure {
         switch response.status {
         case 408, 429, 503: Failure(.busy, "The \(who) is busy.", detail: detail)
-        case 413: tooLarge(detail)
-        case 507: quota(detail)
+        case 413: tooLarge(for: who, detail)
+        case 507: quota(at: who, detail)
         case 400..<500: Failure(.badRequest, "The \(who) refused the request.", detail: detail)
         default: Failure(.backendError, "The \(who) reported a fault of its own.", detail: detail)
         }
     }
 
-    private static func quota(_ detail: String) -> Failure {
+    private static func quota(at who: String, _ detail: String) -> Failure {
         Failure(
-            .quotaExceeded, "The quota at the backend is used up: make room there, or have it raised.", detail: detail)
+            .quotaExceeded, "The quota at the \(who) is used up: make room there, or have it raised.", detail: detail)
     }
     private static func clock(_ message: String, _ detail: String) -> Failure {
         Failure(.clockSkewed, message, detail: detail)
     }
-    private static func tooLarge(_ detail: String) -> Failure {
+    private static func tooLarge(for who: String, _ detail: String) -> Failure {
         Failure(
             .bodyTooLarge,
-            "The backend, or a proxy before it, does not take so much at once: raise its limit to \(PartLimits.bytesRange.upperBound >> 20) MiB.",
+            "The \(who), or a proxy before it, does not take so much at once: raise its limit to \(PartLimits.bytesRange.upperBound >> 20) MiB.",
             detail: detail)
     }
 

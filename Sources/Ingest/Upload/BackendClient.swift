@@ -82,8 +82,13 @@ struct BackendClient: Sendable {
         var request = HTTPRequest(
             .put, url, headers: ["Content-MD5": part.contentMD5],
             body: .file(path: path, offset: offset, length: part.length), progress: progress)
-        if !url.hasPrefix("http://") && !url.hasPrefix("https://") { resolve(&request, path: url) }
-        return try AnswerPolicy.part(try await transport.send(request), url: url, wasRefused: wasRefused)
+        let isElsewhere = url.hasPrefix("http://") || url.hasPrefix("https://")
+        if !isElsewhere { resolve(&request, path: url) }
+        let response: HTTPResponse
+        do throws(Failure) { response = try await transport.send(request) } catch {
+            throw isElsewhere ? AnswerPolicy.unreachable(error) : error
+        }
+        return try AnswerPolicy.part(response, url: url, wasRefused: wasRefused)
     }
 
     // MARK: One exchange

@@ -8,7 +8,9 @@ public struct VerifyReport: Sendable {
     public internal(set) var files: [VerifiedFile] = []
     /// False where the backend could not be asked now: what it confirmed earlier counts then.
     public internal(set) var isBackendAsked = true
-    public var isSafe: Bool { !files.contains { $0.status.blocks } }
+    /// There is nothing but what systems leave: an empty card, or the place of one that is not there. No word about its safety then.
+    public var hasNothing: Bool { files.allSatisfy { $0.status == .system } }
+    public var isSafe: Bool { !hasNothing && !files.contains { $0.status.blocks } }
 }
 
 /// Hashes a card again and compares it with what is known. Reads only.
@@ -100,7 +102,7 @@ extension Catalog {
     func known() async throws(Failure) -> [VerifyPlan.Known] {
         try database.rows(
             """
-            SELECT file.item, file.source, file.sha256, file.bytes, file.state = 'staged',
+            SELECT file.item, file.source, file.sha256, coalesce(file.bytes, file.source_size), file.state = 'staged',
                 coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0)
             FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
@@ -116,7 +118,8 @@ extension Catalog {
 }
 
 extension Box {
-    public nonisolated var verification: Verification {
-        Verification(catalog: catalog, client: client)
+    /// - Parameter asks: false where it is known that the backend will not answer.
+    public nonisolated func verification(asks: Bool) -> Verification {
+        Verification(catalog: catalog, client: asks ? client : nil)
     }
 }
