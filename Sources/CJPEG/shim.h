@@ -115,34 +115,40 @@ static inline int64_t rushes_jpeg_coefficient_bytes(rushes_jpeg *reader) {
 // The layout of jpegint.h, the same since libjpeg 5. TurboJPEG does what follows for its own planes.
 struct rushes_jpeg_idct {
     void (*start_pass)(j_decompress_ptr);
-    void (*methods[MAX_COMPONENTS])(j_decompress_ptr, jpeg_component_info *, JCOEFPTR, JSAMPARRAY, JDIMENSION);
 };
-// Where chroma is coded in fewer samples, libjpeg scales it less than luma, so that nothing is left to upsample. Who wants chroma
-// in fewer samples again pays for four times as many.
-static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader) {
+// libjpeg scales chroma less than luma where it is coded in fewer samples, so that nothing is left to upsample, and never more. Who wants it in
+// half of the samples of luma, or fewer, would pay for many that are filtered away. `denominator`: what of the picture's full size is wanted of it.
+static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader, int denominator) {
     struct jpeg_decompress_struct *info = &reader->info;
-    struct rushes_jpeg_idct *idct = (struct rushes_jpeg_idct *)info->idct;
-    int size = info->min_DCT_scaled_size;
-    if (info->comp_info[0].DCT_scaled_size != size) return;
+    if (info->comp_info[0].DCT_scaled_size != info->min_DCT_scaled_size) return;
     for (int i = 1; i < info->num_components; i++) {
         jpeg_component_info *component = &info->comp_info[i];
-        if (component->DCT_scaled_size == size) continue;
+        // Blocks are square: the direction in which there are fewer samples decides.
+        int size = 1;
+        while (size < info->min_DCT_scaled_size
+               && (size * component->h_samp_factor * denominator < DCTSIZE * info->max_h_samp_factor
+                   || size * component->v_samp_factor * denominator < DCTSIZE * info->max_v_samp_factor))
+            size *= 2;
+        if (size >= component->DCT_scaled_size) continue;
         component->DCT_scaled_size = size;
         component->MCU_sample_width = component->MCU_width * size;
-        idct->methods[i] = idct->methods[0];
         long across = (long)info->max_h_samp_factor * DCTSIZE, down = (long)info->max_v_samp_factor * DCTSIZE;
         component->downsampled_width =
             (JDIMENSION)(((long)info->image_width * component->h_samp_factor * size + across - 1) / across);
         component->downsampled_height =
             (JDIMENSION)(((long)info->image_height * component->v_samp_factor * size + down - 1) / down);
     }
+    // Takes the transforms of the new sizes.
+    ((struct rushes_jpeg_idct *)info->idct)->start_pass(info);
 }
 #else
-static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader) { (void)reader; }
+static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader, int denominator) { (void)reader, (void)denominator; }
 #endif
 
 // Planes as they are coded, at 1, 1/2, 1/4 or 1/8 of the size. `reads_huffman`: what can be read faster than the library does, is.
-static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator, int reads_huffman) {
+// `chroma_denominator`: of chroma no more is wanted than this.
+static inline int rushes_jpeg_start(
+    rushes_jpeg *reader, unsigned denominator, unsigned chroma_denominator, int reads_huffman) {
     if (setjmp(reader->leave)) return 0;
     reader->info.scale_num = 1;
     reader->info.scale_denom = denominator;
@@ -151,7 +157,7 @@ static inline int rushes_jpeg_start(rushes_jpeg *reader, unsigned denominator, i
     reader->info.do_fancy_upsampling = FALSE;
     reader->info.dct_method = JDCT_ISLOW;
     if (jpeg_start_decompress(&reader->info) != TRUE) return 0;
-    rushes_jpeg_scale_chroma(reader);
+    rushes_jpeg_scale_chroma(reader, (int)chroma_denominator);
     if (reads_huffman) rushes_huffman_start(&reader->huffman, &reader->info);
     return 1;
 }

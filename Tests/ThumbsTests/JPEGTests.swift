@@ -171,6 +171,22 @@ import Vocabulary
         #expect(held >= 160 * 96 * 3)
     }
 
+    /// Of 160 x 96: blocks are square, so that the direction in which chroma has fewer samples decides, and it never gets more than luma's blocks.
+    @Test(arguments: [
+        (0, 1, 1, 160, 96), (0, 1, 2, 80, 48), (0, 2, 4, 40, 24), (0, 2, 8, 20, 12), (0, 8, 8, 20, 12),
+        (1, 1, 2, 80, 96), (1, 2, 4, 40, 48), (2, 1, 2, 80, 48), (2, 2, 4, 40, 24), (2, 1, 4, 40, 24), (2, 8, 8, 10, 6),
+        (3, 1, 4, 80, 24), (4, 1, 4, 40, 96),
+    ])
+    func chromaComesInAsManySamplesAsAreWanted(
+        row: Int, denominator: Int, chroma: Int, width: Int, height: Int
+    ) throws {
+        let bytes = try Self.jpeg(Self.samplings[row], flags: 0)
+        let reader = try JPEGReader(ByteView(bytes))
+        let components = try reader.start(denominator, chroma: chroma)
+        #expect(components.map(\.width) == [160 / denominator, width, width].map(Int32.init))
+        #expect(components.map(\.height) == [96 / denominator, height, height].map(Int32.init))
+    }
+
     /// Noise, so that all kinds of codes come; whole, cut and damaged.
     @Test(arguments: [20, 82, 97, 100], [0, 1])
     func theFasterReaderReadsWhatTheLibraryReads(quality: Int, isGrey: Int) throws {
@@ -203,7 +219,7 @@ import Vocabulary
 
     private static func samples(_ bytes: [UInt8], _ denominator: Int, readsHuffman: Bool) throws -> [UInt8] {
         let reader = try JPEGReader(ByteView(bytes))
-        let components = try reader.start(denominator, readsHuffman: readsHuffman)
+        let components = try reader.start(denominator, chroma: denominator, readsHuffman: readsHuffman)
         #expect(reader.isFaster == (readsHuffman && JPEGReader.canBeFaster))
         let room = 1024
         let store = UnsafeMutablePointer<UInt8>.allocate(capacity: room * 64)

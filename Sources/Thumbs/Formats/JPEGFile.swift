@@ -69,8 +69,9 @@ struct JPEGFile: PictureFile {
         guard reader.isPlanar, reader.size == frame.size else { return nil }
         try budget.admit(sum(reader.coefficientBytes, workBytes, Planes.byteCount(target)))
         let plan = JPEGScalePlan(stored: frame.size, longSide: target.longSide)
+        let chroma = JPEGScalePlan(stored: frame.size, longSide: Planes.chromaSize(target).longSide)
         var scalers: [PlaneScaler] = []
-        for (index, component) in try reader.start(plan.denominator).enumerated() {
+        for (index, component) in try reader.start(plan.denominator, chroma: chroma.denominator).enumerated() {
             let (size, extent) = Planes.shape(index, of: target)
             scalers.append(
                 try PlaneScaler(
