@@ -17,6 +17,8 @@ actor Weather {
     enum Way: Sendable { case backend, store }
 
     private var successCounts: [Way: Int] = [:]
+    /// When something got through last, by the clock that only goes forward.
+    private var lastSuccess: [Way: Double] = [:]
     private(set) var reason: Failure?
     /// The reason has been said.
     private var isSaid = false
@@ -54,6 +56,7 @@ actor Weather {
 
     func succeeded(_ way: Way = .backend) async {
         successCounts[way, default: 0] += 1
+        lastSuccess[way] = clock.seconds
         // What succeeds without the token says nothing about it.
         guard let known = reason, way == .backend || known.code != .unauthorized else { return }
         reason = nil
@@ -91,7 +94,7 @@ actor Weather {
                 let start = since ?? clock.seconds
                 since = start
                 let isBlink = clock.seconds - min(start, attempted) < Self.blink
-                let delay = try await endured(error, faults: faults, since: start, isBlink: isBlink)
+                let delay = try await endured(error, way, faults: faults, since: start, isBlink: isBlink)
                 await rest(delay, after: error, token: token)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
@@ -121,8 +124,9 @@ actor Weather {
     }
 
     /// - Returns: seconds to wait.
-    private func endured(_ failure: Failure, faults: Int, since: Double, isBlink: Bool) async throws(Failure) -> Double
-    {
+    private func endured(
+        _ failure: Failure, _ way: Way, faults: Int, since: Double, isBlink: Bool
+    ) async throws(Failure) -> Double {
         if reason?.code != failure.code {
             reason = failure
             isSaid = false
@@ -134,7 +138,9 @@ actor Weather {
         // Whoever renews the token may need a while: that is waited for as a backend that is away is.
         let mayMend = failure.remedy == .retryLater || failure.code == .unauthorized && renewedToken != nil
         let isForAPerson = !mayMend && faults >= Self.personFaultMax
-        let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false
+        // While others get through, the run has no reason to end.
+        let idle = clock.seconds - max(since, lastSuccess[way] ?? since)
+        let isOverdue = patience.map { idle >= $0 } ?? false
         if isForAPerson || isOverdue {
             verdict = failure
             throw failure
