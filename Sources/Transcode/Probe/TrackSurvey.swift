@@ -238,7 +238,7 @@ struct DecodingOrder {
 
     private var timing = TimingSurvey()
     /// From the decoding of the first packet to its showing.
-    private var firstDelay: Int64 = 0
+    private var firstDelay: Int64?
     private var packets = 0
     private var differing = 0
     private var unshown = 0
@@ -269,6 +269,8 @@ struct DecodingOrder {
         guard unshown > 0, timing.timed == packets else { return nil }
         var whole = timing
         whole.finish()
+        // Where nothing says when the first is shown, a decoding time cannot be held against the time at which a picture comes out.
+        guard let firstDelay else { return (whole, []) }
         whole.shift(by: firstDelay)
         return (whole, early.map { $0 + firstDelay })
     }
