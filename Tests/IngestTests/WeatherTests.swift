@@ -31,4 +31,26 @@ import Vocabulary
         #expect(ended?.code == (othersSucceed ? nil : .busy))
         #expect(await weather.verdict?.code == ended?.code)
     }
+
+    /// Whoever reads why nothing gets on has to look at the right one of the two, for as long as it is true.
+    @Test func whatGetsThroughToTheBackendIsNotTheEndOfATroubleWithTheStore() async throws {
+        let seconds = Mutex(0.0)
+        let said = Mutex<[String?]>([])
+        let clock = BoxClock(now: { 0 }, steady: { seconds.withLock { $0 } }) { rest in
+            seconds.withLock { $0 += rest }
+        }
+        let weather = Weather(
+            clock: clock, patience: nil, policy: RetryPolicy(), random: .seeded(1), isBackendWell: { true }
+        ) { words in said.withLock { $0.append(words) } }
+        let faults = Mutex(0)
+        try await weather.persist(.store) { () throws(Failure) in
+            await weather.succeeded(.backend)
+            let count = faults.withLock { faults in
+                faults += 1
+                return faults
+            }
+            if count <= 5 { throw Failure(.busy, "The store is busy.") }
+        }
+        #expect(said.withLock { $0 } == ["The store is busy.", nil])
+    }
 }

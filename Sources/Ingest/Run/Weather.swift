@@ -19,7 +19,9 @@ actor Weather {
     private var successCounts: [Way: Int] = [:]
     /// When something got through last, by the clock that only goes forward.
     private var lastSuccess: [Way: Double] = [:]
-    private(set) var reason: Failure?
+    private var reason: Failure?
+    /// Where it was met: only what gets through there is its end.
+    private var reasonWay = Way.backend
     /// The reason has been said.
     private var isSaid = false
     /// Why the run has to end.
@@ -57,8 +59,7 @@ actor Weather {
     func succeeded(_ way: Way = .backend) async {
         successCounts[way, default: 0] += 1
         lastSuccess[way] = clock.seconds
-        // What succeeds without the token says nothing about it.
-        guard let known = reason, way == .backend || known.code != .unauthorized else { return }
+        guard reason != nil, way == reasonWay else { return }
         reason = nil
         guard isSaid else { return }
         isSaid = false
@@ -127,11 +128,13 @@ actor Weather {
     private func endured(
         _ failure: Failure, _ way: Way, faults: Int, since: Double, isBlink: Bool
     ) async throws(Failure) -> Double {
-        if reason?.code != failure.code {
-            reason = failure
+        // One reason at a time: of two that are met by turns the first one stands until it is over.
+        if reason == nil || way == reasonWay && reason?.code != failure.code {
+            (reason, reasonWay) = (failure, way)
             isSaid = false
         }
-        if !isSaid, failure.code != .backendUnreachable || !isBlink {
+        let isReason = way == reasonWay && reason?.code == failure.code
+        if isReason, !isSaid, failure.code != .backendUnreachable || !isBlink {
             isSaid = true
             await say(failure.message)
         }
