@@ -39,8 +39,11 @@ final class HEIFStill {
         }
         self.context = context
         self.handle = handle
-        size = PixelSize(
-            width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
+        // libheif's own count takes a turn that is listed before the size for none.
+        size =
+            structure.uprightSize
+            ?? PixelSize(
+                width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
         depth = max(8, Int(heif_image_handle_get_luma_bits_per_pixel(handle)))
         readColor()
         readMetadata()
@@ -111,6 +114,8 @@ final class HEIFStill {
         // Asked for nothing, libheif would give RGB.
         let (space, format) = Self.asCoded(chroma)
         let status = heif_decode_image(handle, &image, space, format, nil)
+        // What it cannot crop or turn so, such as grey, it can in RGB.
+        if status.code == heif_error_Unsupported_feature { return nil }
         guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
         defer { heif_image_release(image) }
         let channels: [heif_channel]
@@ -191,6 +196,7 @@ final class HEIFStill {
     private func readMetadata() {
         var ids = [heif_item_id](repeating: 0, count: Self.metadataBlocksMax)
         let count = heif_image_handle_get_list_of_metadata_block_IDs(handle, nil, &ids, Int32(ids.count))
+        var (exif, xmp): ([ByteView], ByteView?) = ([], nil)
         for id in ids.prefix(max(0, Int(count))) {
             let size = heif_image_handle_get_metadata_size(handle, id)
             guard size > 4, size <= Self.metadataBytesMax, let type = heif_image_handle_get_metadata_type(handle, id)
@@ -203,14 +209,12 @@ final class HEIFStill {
             switch String(cString: type) {
             case "Exif":
                 // Four bytes say how many come before the TIFF header.
-                guard let skipped = view.u32(at: 0), let exif = EXIF.read(view.suffix(from: 4 + Int(skipped))) else {
-                    continue
-                }
-                metadata = exif.completed(by: metadata)
-            case "mime": metadata = metadata.completed(by: XMP.read(view))
+                if let skipped = view.u32(at: 0) { exif.append(view.suffix(from: 4 + Int(skipped))) }
+            case "mime": xmp = xmp ?? view
             default: continue
             }
         }
+        metadata = PhotoMetadata(exif: exif, xmp: xmp)
     }
 
     private static func failure(_ status: heif_error) -> Failure {

@@ -14,19 +14,28 @@ final class HEIFFile: PictureFile {
     init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.input = input
         self.limits = limits
-        let structure = HEIFStructure(input.bytes)
+        var (bytes, structure) = (input.bytes, HEIFStructure(input.bytes))
         // The size is known before libheif looks at anything.
         if let size = structure.size {
             try PictureHeader(size: size, codec: "").admit(limits)
         }
         if structure.lacksBytes { throw .truncated("items or boxes beyond the end of the file") }
+        if structure.items.values.contains(where: { $0.type == "iden" }) {
+            // A copy of the file, which is mapped already.
+            try MemoryBudget(limits, input: input).admit(sum(bytes.count, bytes.count, HEIFIdentities.metaBytesMax))
+            if let resolved = HEIFIdentities.resolved(bytes, structure) {
+                bytes = ByteView(resolved)
+                structure = HEIFStructure(bytes)
+                if let size = structure.size { try PictureHeader(size: size, codec: "").admit(limits) }
+            }
+        }
 
         var header: PictureHeader
         if structure.primary == nil, let sequence = structure.sequence {
             still = nil
             header = PictureHeader(size: sequence.size, codec: Self.codec(sequence.codec, format))
         } else {
-            let still = try HEIFStill(input.bytes, structure)
+            let still = try HEIFStill(bytes, structure)
             self.still = still
             header = PictureHeader(
                 size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
@@ -40,8 +49,8 @@ final class HEIFFile: PictureFile {
         if let sequence = structure.sequence, structure.isSequence || structure.primary == nil, sequence.frames > 1 {
             header.frames = sequence.frames
             header.duration = sequence.duration
-            header.metadata.taken =
-                header.metadata.taken ?? CaptureTime(secondsSince1904: sequence.created, source: "mvhd")
+            header.metadata.written =
+                header.metadata.written ?? CaptureTime(secondsSince1904: sequence.created, source: "mvhd")
         }
         try header.admit(limits)
         self.header = header

@@ -16,8 +16,7 @@ struct JPEGFile: PictureFile {
         self.bytes = bytes
         self.frame = frame
         hasEnd = structure.hasEnd
-        var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
-        if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
+        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp)
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",
             pixelFormat: Self.pixelFormat(frame), encoding: structure.profile.map { .profile($0) } ?? .plain,

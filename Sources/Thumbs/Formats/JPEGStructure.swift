@@ -31,7 +31,7 @@ struct JPEGStructure {
     var hasScan: Bool { scanCount > 0 }
     /// The end marker was found: what is missing then is missing inside.
     private(set) var hasEnd = false
-    private(set) var exif: ByteView?
+    private(set) var exif: [ByteView] = []
     private(set) var xmp: ByteView?
     /// Google's, Apple's or ISO's mark of a second picture that brightens the first (ISO 21496-1).
     private(set) var hasGainMap = false
@@ -40,6 +40,8 @@ struct JPEGStructure {
 
     /// Segments of one file: multi-picture files and editors write some dozens.
     static let segmentCountMax = 20_000
+    /// Blocks of EXIF; one is the rule.
+    static let exifCountMax = 16
 
     /// - Returns: nil without the start marker.
     init?(_ bytes: ByteView) {
@@ -90,8 +92,8 @@ struct JPEGStructure {
                 sampling: sampling)
         case 0xDA: scanCount += 1
         case 0xE1 where !hasScan:
-            if body.starts(with: "Exif\0"), exif == nil {
-                exif = body.suffix(from: 6)
+            if body.starts(with: "Exif\0"), exif.count < Self.exifCountMax {
+                exif.append(body.suffix(from: 6))
             } else if body.starts(with: "http://ns.adobe.com/xap/1.0/\0"), xmp == nil {
                 xmp = body.suffix(from: 29)
                 hasGainMap = hasGainMap || XMP.namesGainMap(body)

@@ -6,7 +6,7 @@ struct WebPStructure {
     /// Seconds.
     private(set) var duration = 0.0
     private(set) var profile: ByteView?
-    private(set) var exif: ByteView?
+    private(set) var exif: [ByteView] = []
     private(set) var xmp: ByteView?
     private(set) var hasPixels = false
     private(set) var isLossless = false
@@ -54,7 +54,7 @@ struct WebPStructure {
             hasPixels = true
             duration += Double(body.u24(at: 12, bigEndian: false) ?? 0) / 1000
         case "ICCP": profile = profile ?? body
-        case "EXIF": exif = exif ?? body
+        case "EXIF": if exif.count < JPEGStructure.exifCountMax { exif.append(body) }
         case "XMP ": xmp = xmp ?? body
         default: return
         }
