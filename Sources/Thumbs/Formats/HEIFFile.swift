@@ -31,18 +31,17 @@ final class HEIFFile: PictureFile {
         }
 
         var header: PictureHeader
-        if structure.primary == nil, let sequence = structure.sequence {
-            still = nil
+        still = try Self.still(bytes, structure)
+        if still == nil, let sequence = structure.sequence {
             header = PictureHeader(size: sequence.size, codec: Self.codec(sequence.codec, format))
         } else {
-            let still = try HEIFStill(bytes, structure)
-            self.still = still
+            guard let still else { throw .corrupt("no picture") }
             header = PictureHeader(
                 size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
                 codePoints: still.codePoints, metadata: still.metadata)
             header.containerTurn = structure.turn
             header.hasGainMap = structure.hasGainMap
-            header.pixelFormat = Self.pixelFormat(structure, depth: still.depth)
+            header.pixelFormat = Self.pixelFormat(structure, depth: still.depth, hasAlpha: still.hasAlpha)
         }
         // libheif has turned the picture already.
         header.metadata.orientation = nil
@@ -69,6 +68,12 @@ final class HEIFFile: PictureFile {
         try still?.decodePlanes(target, budget: budget)
     }
 
+    /// - Returns: nil for a sequence without a still, or with one that libheif refuses: its first frame is the picture then.
+    private static func still(_ bytes: ByteView, _ structure: HEIFStructure) throws(Failure) -> HEIFStill? {
+        guard structure.sequence != nil else { return try HEIFStill(bytes, structure) }
+        return structure.primary == nil ? nil : try? HEIFStill(bytes, structure)
+    }
+
     private static func codec(_ type: String?, _ format: MediaFormat) -> String {
         switch type {
         case "hvc1", "hev1": "hevc"
@@ -81,9 +86,11 @@ final class HEIFFile: PictureFile {
         }
     }
 
-    private static func pixelFormat(_ structure: HEIFStructure, depth: Int) -> String? {
+    private static func pixelFormat(_ structure: HEIFStructure, depth: Int, hasAlpha: Bool) -> String? {
         guard let chroma = structure.chroma else { return nil }
-        let name = ["gray", "yuv420p", "yuv422p", "yuv444p"][chroma.rawValue]
+        // FFmpeg has grey with alpha in two depths only.
+        if hasAlpha, chroma == HEIFStructure.Chroma.none { return depth > 8 ? "ya16le" : "ya8" }
+        let name = ["gray", "yuv\(hasAlpha ? "a" : "")420p", "yuv\(hasAlpha ? "a" : "")422p", "yuv\(hasAlpha ? "a" : "")444p"][chroma.rawValue]
         return depth > 8 ? "\(name)\(depth)le" : name
     }
 }

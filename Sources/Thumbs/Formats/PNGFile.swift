@@ -54,7 +54,7 @@ struct PNGFile: PictureFile {
         for _ in 0..<header.size.height {
             line.reuse(as: reader.layout)
             try reader.read(into: line)
-            line.flattenOnWhite()
+            line.flattenOnWhite(paper: header.codePoints?.paper ?? 1)
             resampler.take(line.row(0))
         }
         return DecodedPicture(raster: resampler.result, encoding: encoding(reader.pointer))

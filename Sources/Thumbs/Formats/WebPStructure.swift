@@ -32,6 +32,7 @@ struct WebPStructure {
             else {
                 return
             }
+            if offset + 8 + size > bytes.count { isCut = true }
             read(type, bytes.clamped(at: offset + 8, count: size))
             offset += 8 + size + size & 1
         }

@@ -42,7 +42,10 @@ enum XMP {
     /// Google's and Apple's properties of a picture with a gain map.
     static func namesGainMap(_ packet: ByteView) -> Bool {
         let text = Array(packet.clamped(at: 0, count: byteCountMax).bytes)
-        return ["hdrgm:Version", "HDRGainMap:HDRGainMapVersion", "Item:Semantic=\"GainMap\""].contains {
+        return [
+            "hdrgm:Version", "HDRGainMap:HDRGainMapVersion", "Item:Semantic=\"GainMap\"",
+            "urn:com:apple:photo:2020:aux:hdrgainmap",
+        ].contains {
             firstIndex(of: Array($0.utf8), in: text) != nil
         }
     }
