@@ -71,7 +71,8 @@ import Vocabulary
         let color = box("colr", Array("nclx".utf8) + [0, 1, 0, 13, 0, 6, 0x80])
         let properties =
             full("ispe") { $0.u32(size.width, size.height) } + box("av1C", coded.configuration)
-            + full("pixi") { $0.u8(3, 8, 8, 8) } + color + transforms.flatMap { box($0.type, $0.type == "clap" ? aperture : [UInt8($0.value)]) }
+            + full("pixi") { $0.u8(3, 8, 8, 8) } + color
+            + transforms.flatMap { box($0.type, $0.type == "clap" ? aperture : [UInt8($0.value)]) }
         let turns = transforms.indices.map { 5 + $0 }
         let listed = asIdentity ? [1, 2, 3, 4] : turnsFirst ? turns + [1, 2, 3, 4] : [1, 2, 3, 4] + turns
         // What must be understood has the upper bit.
@@ -127,12 +128,15 @@ import Vocabulary
     }
 
     /// libheif counts the sides by the order of the list, and shows the picture as it is meant all the same.
-    @Test(arguments: 0..<4, [false, true]) func whereTheSizeIsListedDoesNotMatter(quarters: Int, isCropped: Bool) throws {
+    @Test(arguments: 0..<4, [false, true]) func whereTheSizeIsListedDoesNotMatter(quarters: Int, isCropped: Bool) throws
+    {
         try Self.expectTurned(quarters: quarters, axis: 1, isCropped: isCropped) { try Self.file($0, turnsFirst: true) }
     }
 
     /// An item that is another one, cropped and turned: libheif reads no file that has one.
-    @Test(arguments: 0..<4, [false, true]) func anIdentityHasThePictureOfItsSource(quarters: Int, isCropped: Bool) throws {
+    @Test(arguments: 0..<4, [false, true]) func anIdentityHasThePictureOfItsSource(quarters: Int, isCropped: Bool)
+        throws
+    {
         try Self.expectTurned(quarters: quarters, axis: 0, isCropped: isCropped) { try Self.file($0, asIdentity: true) }
     }
 

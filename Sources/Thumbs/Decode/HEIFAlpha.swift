@@ -28,8 +28,9 @@ enum HEIFAlpha {
         }
         guard String(cString: type).hasSuffix("auxiliary:alpha") else { return nil }
         var image: OpaquePointer?
-        guard heif_decode_image(handle, &image, heif_colorspace_monochrome, heif_chroma_monochrome, nil).code
-            == heif_error_Ok, let image
+        guard
+            heif_decode_image(handle, &image, heif_colorspace_monochrome, heif_chroma_monochrome, nil).code
+                == heif_error_Ok, let image
         else { return nil }
         defer { heif_image_release(image) }
         var profile: UnsafeMutablePointer<heif_color_profile_nclx>?

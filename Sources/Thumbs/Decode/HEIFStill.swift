@@ -70,7 +70,9 @@ final class HEIFStill {
         }
         defer { heif_decoding_options_free(options) }
         let alphaRange = hasAlpha && isAV1 ? HEIFAlpha.range(of: handle) : .full
-        if self.chroma == HEIFStructure.Chroma.none, let grey = try decodeGrey(alphaRange, budget: budget) { return grey }
+        if self.chroma == HEIFStructure.Chroma.none, let grey = try decodeGrey(alphaRange, budget: budget) {
+            return grey
+        }
         let chroma: heif_chroma
         switch (isDeep, hasAlpha) {
         case (false, false): chroma = heif_chroma_interleaved_RGB

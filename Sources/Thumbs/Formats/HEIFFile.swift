@@ -90,7 +90,9 @@ final class HEIFFile: PictureFile {
         guard let chroma = structure.chroma else { return nil }
         // FFmpeg has grey with alpha in two depths only.
         if hasAlpha, chroma == HEIFStructure.Chroma.none { return depth > 8 ? "ya16le" : "ya8" }
-        let name = ["gray", "yuv\(hasAlpha ? "a" : "")420p", "yuv\(hasAlpha ? "a" : "")422p", "yuv\(hasAlpha ? "a" : "")444p"][chroma.rawValue]
+        let name = [
+            "gray", "yuv\(hasAlpha ? "a" : "")420p", "yuv\(hasAlpha ? "a" : "")422p", "yuv\(hasAlpha ? "a" : "")444p",
+        ][chroma.rawValue]
         return depth > 8 ? "\(name)\(depth)le" : name
     }
 }

@@ -21,7 +21,8 @@ struct JPEGFile: PictureFile {
         hasStrayBytes = structure.hasStrayBytes
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",
-            pixelFormat: structure.isRGB ? "gbrp" : Self.pixelFormat(frame), encoding: structure.profile.map { .profile($0) } ?? .plain,
+            pixelFormat: structure.isRGB ? "gbrp" : Self.pixelFormat(frame),
+            encoding: structure.profile.map { .profile($0) } ?? .plain,
             hasGainMap: structure.hasGainMap, metadata: metadata,
             warnings: structure.hasBrokenProfile ? [ColorTransform.profileIgnored] : [])
         try header.admit(limits)

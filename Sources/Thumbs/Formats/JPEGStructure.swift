@@ -57,7 +57,9 @@ struct JPEGStructure {
     /// - Returns: nil without the start marker.
     init?(_ bytes: ByteView) {
         self.init(alone: bytes)
-        if !hasGainMap { hasGainMap = furtherPictures(in: bytes).contains { JPEGStructure(alone: $0)?.hasGainMap == true } }
+        if !hasGainMap {
+            hasGainMap = furtherPictures(in: bytes).contains { JPEGStructure(alone: $0)?.hasGainMap == true }
+        }
     }
 
     /// Without the pictures behind it.

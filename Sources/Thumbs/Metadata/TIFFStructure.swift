@@ -55,7 +55,8 @@ struct TIFFStructure {
             firstDirectory = first
         } else {
             // 42, or the marks of Olympus (RO, RS) and Panasonic.
-            guard [42, 0x4F52, 0x5352, Self.panasonic].contains(magic), let offset = bytes.u32(at: 4, bigEndian: isBigEndian)
+            guard [42, 0x4F52, 0x5352, Self.panasonic].contains(magic),
+                let offset = bytes.u32(at: 4, bigEndian: isBigEndian)
             else { return nil }
             firstDirectory = Int(offset)
         }
