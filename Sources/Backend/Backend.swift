@@ -15,21 +15,28 @@ public actor Backend {
     private let loop: ProcessingLoop
     private let events: EventStreams
     nonisolated let tus: TusDoor
+    private let sweeper: Sweeper
     private var beating: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
 
     private static let sweepSeconds = 60.0
+    /// Seconds for which the end waits at most for a store to remove what nobody names any more; the next start goes on with it.
+    private static let lastRemovalMax = 5.0
     static let ledgerName = "ledger.sqlite"
     static let keyName = "signing-key"
     static let lockName = "lock"
     static let workName = "work"
 
-    private init(lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams, tus: TusDoor) {
+    private init(
+        lock: FileLock, server: HTTPServer, loop: ProcessingLoop, events: EventStreams, tus: TusDoor,
+        sweeper: Sweeper
+    ) {
         self.lock = lock
         self.server = server
         self.loop = loop
         self.events = events
         self.tus = tus
+        self.sweeper = sweeper
         address = server.address
     }
 
@@ -79,6 +86,7 @@ public actor Backend {
             (door, store) = (folderStore, folderStore)
         }
         let bell = Bell()
+        let chores = Bell()
         let progress = ProgressBoard()
         let running = RunningJobs()
         var processing = processing
@@ -101,12 +109,18 @@ public actor Backend {
             finishReceived: { () throws(Failure) in try await tus.finishAll() })
         try await sweeper.start()
         let hint = Hint()
+        // Before the first request, so that none of its rings is missed.
+        let rings = chores.listen()
         let api = API(
             ledger: ledger, store: store, door: door, dataFolder: folder,
             signer: try URLSigner.open(folder + "/" + keyName), sealing: sealing,
             progress: progress, events: events, disk: disk, clock: settings.clock,
             lifetimes: settings.lifetimes,
-            log: settings.log, wake: { bell.ring() }, lookAtStore: { hint.give() }, running: running, tus: tus)
+            log: settings.log, wake: { bell.ring() },
+            lookAtStore: {
+                hint.give()
+                chores.ring()
+            }, removeDoomed: { chores.ring() }, running: running, tus: tus)
         let loop = ProcessingLoop(
             ledger: ledger, store: store, workFolder: folder + "/" + workName, media: media, progress: progress,
             running: running, settings: processing, clock: settings.clock,
@@ -120,9 +134,10 @@ public actor Backend {
         } else {
             server = try HTTPServer.start(settings.listen, bounds: settings.bounds, handler: entrance)
         }
-        let backend = Backend(lock: lock, server: server, loop: loop, events: events, tus: tus)
+        let backend = Backend(lock: lock, server: server, loop: loop, events: events, tus: tus, sweeper: sweeper)
         await loop.start()
-        await backend.keepHouse(sweeper, bell, hint, processing, clock: settings.clock, log: settings.log)
+        await backend.keepHouse(
+            Chores(bell: chores, rings: rings, hint: hint), bell, processing, clock: settings.clock, log: settings.log)
         return backend
     }
 
@@ -149,27 +164,44 @@ public actor Backend {
         await housekeeping?.value
         await beating?.value
         (housekeeping, beating) = (nil, nil)
+        if lock != nil { await removeTheLast() }
         lock = nil
+    }
+
+    /// What lost its row since the last look: nobody may come to look again for long.
+    private func removeTheLast() async {
+        let removal = Task { [sweeper] in try? await sweeper.removeDoomed() }
+        let limit = Task {
+            try? await Task.sleep(for: .seconds(Self.lastRemovalMax))
+            removal.cancel()
+        }
+        await removal.value
+        limit.cancel()
     }
 
     /// Event streams that are open.
     nonisolated var streamCount: Int { events.count }
 
     private func keepHouse(
-        _ sweeper: Sweeper, _ bell: Bell, _ hint: Hint, _ processing: ProcessingLoop.Settings,
+        _ chores: Chores, _ bell: Bell, _ processing: ProcessingLoop.Settings,
         clock: @escaping @Sendable () -> Timestamp, log: @escaping @Sendable (String) -> Void
     ) {
-        let events = events
+        let (events, sweeper) = (events, sweeper)
         beating = Task { await events.keepBeating() }
         housekeeping = Task {
-            var sinceSweep = 0.0
+            let ticking = Task {
+                while true {
+                    bell.ring()
+                    do { try await Task.sleep(for: .seconds(processing.idle)) } catch { return }
+                    chores.bell.ring()
+                }
+            }
+            defer { ticking.cancel() }
             // This clock stands while the machine sleeps: waking up counts as a jump, and costs no lease either.
             let start = SuspendingClock.now
+            var lastSweep = start
             var watch = ClockWatch(wall: clock(), steady: 0)
-            while true {
-                bell.ring()
-                do { try await Task.sleep(for: .seconds(processing.idle)) } catch { return }
-                sinceSweep += processing.idle
+            for await _ in chores.rings {
                 do throws(Failure) {
                     let now = clock()
                     if let step = watch.look(wall: now, steady: (SuspendingClock.now - start) / .seconds(1)) {
@@ -178,9 +210,9 @@ public actor Backend {
                             by: step, leaseUntil: now.adding(seconds: processing.lease))
                     }
                     try await sweeper.removeDoomed()
-                    if hint.take() { try await sweeper.lookAtSessions() }
-                    if sinceSweep >= Self.sweepSeconds {
-                        sinceSweep = 0
+                    if chores.hint.take() { try await sweeper.lookAtSessions() }
+                    if SuspendingClock.now - lastSweep >= .seconds(Self.sweepSeconds) {
+                        lastSweep = .now
                         try await sweeper.sweep()
                         events.ring(nil)
                     }
@@ -188,6 +220,13 @@ public actor Backend {
             }
         }
     }
+}
+
+/// When housekeeping looks: at each ring, of the clock or of somebody who knows that there is something to do.
+private struct Chores {
+    let bell: Bell
+    let rings: AsyncStream<Void>
+    let hint: Hint
 }
 
 /// Somebody says that something has happened in the store; looking at it once answers any number of them.

@@ -117,6 +117,11 @@ extension Files {
         return true
     }
 
+    /// Whether this user may change the folder that the path lies in: else what is there cannot be removed.
+    public static func mayChangeFolder(of path: RawPath) -> Bool {
+        path.folder.withCString { access($0, W_OK | X_OK) } == 0
+    }
+
     /// Removes a file; one that is not there is no error.
     public static func remove(_ path: RawPath) throws(Failure) {
         if path.withCString({ unlink($0) }) != 0 {

@@ -219,7 +219,7 @@ public final class MediaJobs: Sendable {
         do throws(Failure) {
             let input = try openInput(path)
             if cancellation.isCancelled { throw Failure(.cancelled, "Stopped.") }
-            let current = try takeWorker(for: job, of: owner, isAlone: isAlone)
+            let current = try takeWorker(for: job, of: owner, isAlone: isAlone, cancellation)
             cancellation.attach(current.worker.child)
             let ending = current.worker.run(job, input: input, outputs: outputs, progress: progress)
             // Before the process may get another job, which a late cancelling would hit.
@@ -255,7 +255,9 @@ public final class MediaJobs: Sendable {
 
     // MARK: The processes
 
-    private func takeWorker(for job: MediaJob, of owner: MediaOwner, isAlone: Bool) throws(Failure) -> IdleWorker {
+    private func takeWorker(
+        for job: MediaJob, of owner: MediaOwner, isAlone: Bool, _ cancellation: Cancellation
+    ) throws(Failure) -> IdleWorker {
         var taken = pool.withLock { $0.take(of: job.work.needsOwnProcess ? nil : owner) }
         if let idle = taken, !idle.worker.isFit(below: memory.idleBytesMax) {
             idle.worker.child.stop()
@@ -267,7 +269,8 @@ public final class MediaJobs: Sendable {
         }
         if let taken { return taken }
         do throws(Failure) {
-            return IdleWorker(worker: try WorkerProcess.start(settings, file: job.file), owner: owner, jobCount: 0)
+            let worker = try WorkerProcess.start(settings, file: job.file, cancellation: cancellation)
+            return IdleWorker(worker: worker, owner: owner, jobCount: 0)
         } catch {
             pool.withLock { $0.busy -= 1 }
             throw error

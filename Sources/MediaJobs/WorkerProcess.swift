@@ -15,11 +15,15 @@ final class WorkerProcess: Sendable {
     }
 
     /// Starts the program and waits for its hello.
-    static func start(_ settings: MediaSettings, file: String) throws(Failure) -> WorkerProcess {
+    /// - Parameter cancellation: of the job that it is started for; it ends the waiting too.
+    static func start(
+        _ settings: MediaSettings, file: String, cancellation: Cancellation
+    ) throws(Failure) -> WorkerProcess {
         let child = try ChildProcess.start(
             ChildProgram(
                 path: settings.workerPath, arguments: settings.isWalledIn ? [] : [Confinement.absentArgument],
                 environment: environment(ProcessInfo.processInfo.environment)))
+        cancellation.attach(child)
         let worker = WorkerProcess(child: child, settings: settings)
         var watch = Watch(residentMax: MediaSettings.programBytes)
         var refusal: Failure?

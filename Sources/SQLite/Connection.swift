@@ -12,10 +12,25 @@ public final class Connection {
     /// How long a writer of another process is waited for, in milliseconds.
     static let busyTimeout: Int32 = 15_000
 
-    init(_ path: String) throws(Failure) {
+    enum Access {
+        case writing
+        /// Others may write meanwhile.
+        case reading
+        /// Nobody writes, and there is no log beside it: only the file itself is opened.
+        case readingAlone
+    }
+
+    init(_ path: String, _ access: Access = .writing) throws(Failure) {
         var opened: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        let result = sqlite3_open_v2(path, &opened, flags, nil)
+        let wanted =
+            switch access {
+            case .writing: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            case .reading: SQLITE_OPEN_READONLY
+            case .readingAlone: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            }
+        let flags = wanted | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let name = access == .readingAlone ? Self.immutable(path) : path
+        let result = sqlite3_open_v2(name, &opened, flags, nil)
         guard result == SQLITE_OK, let opened else {
             let detail = opened.map { String(cString: sqlite3_errmsg($0)) }
             let systemError = opened.map { sqlite3_system_errno($0) } ?? 0
@@ -25,6 +40,20 @@ public final class Connection {
         self.path = path
         database = opened
         sqlite3_busy_timeout(database, Self.busyTimeout)
+    }
+
+    /// sqlite.org/uri.html; a path may hold what means something in a URI.
+    private static func immutable(_ path: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var name = Array("file:".utf8)
+        for byte in path.utf8 {
+            if byte == UInt8(ascii: "%") || byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") {
+                name += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                name.append(byte)
+            }
+        }
+        return String(decoding: name, as: UTF8.self) + "?immutable=1"
     }
 
     deinit {

@@ -46,6 +46,49 @@ public final class Database: Sendable {
         try await migrate(migrations)
     }
 
+    /// Opens a database for who only looks: where it cannot be written, it is read as it is. Writing is refused then.
+    /// - Throws: `read-only` where that needs writing once: transactions in the log of which there is no index, or an older schema.
+    public static func looking(_ path: String, migrations: [String]) async throws(Failure) -> Database {
+        do throws(Failure) { return try await Database(path, migrations: migrations) } catch {
+            guard error.code == .readOnly else { throw error }
+        }
+        do throws(Failure) { return try Database(path, .reading, version: migrations.count) } catch {
+            guard error.code == .readOnly else { throw error }
+        }
+        // Without a log all is in the database itself. What the log holds can only be read with its index, which would have to be made.
+        guard try Files.facts(path + "-wal")?.size ?? 0 == 0 else {
+            throw needsWriting(path, "its last changes are still in a log, which has to be gone through")
+        }
+        return try Database(path, .readingAlone, version: migrations.count)
+    }
+
+    private init(_ path: String, _ access: Connection.Access, version known: Int) throws(Failure) {
+        self.path = path
+        writer = Mutex(try Connection(path, access))
+        reader = Mutex(try Connection(path, access))
+        let version = try reader.withLock { reader throws(Failure) in
+            try Self.boundCache(reader)
+            return try reader.row("PRAGMA user_version")?.int(0) ?? 0
+        }
+        guard version <= known else { throw Self.isNewer(path, version, known: known) }
+        guard version == known else {
+            throw Self.needsWriting(path, "an older Rushes wrote it, and it has to be updated")
+        }
+    }
+
+    private static func needsWriting(_ path: String, _ why: String) -> Failure {
+        Failure(
+            .readOnly,
+            "“\(path)” cannot be read where nothing can be written: \(why). Run the same command once where its folder can be written, or on a copy of the folder.",
+            remedy: .askUser, detail: path)
+    }
+
+    private static func isNewer(_ path: String, _ version: Int, known: Int) -> Failure {
+        Failure(
+            .databaseError, "This folder was written by a newer Rushes: use that version.", remedy: .askUser,
+            detail: "\(path): user_version \(version), known \(known)")
+    }
+
     private static func boundCache(_ connection: Connection) throws(Failure) {
         // KiB, negative by SQLite's convention. The default of 2 MiB a connection fills slowly over thousands of items and looks like a leak;
         // the system's own cache has the pages anyway.
@@ -68,11 +111,7 @@ public final class Database: Sendable {
         let path = path
         try await write("schema") { database throws(Failure) in
             let version = try database.row("PRAGMA user_version")?.int(0) ?? 0
-            guard version <= migrations.count else {
-                throw Failure(
-                    .databaseError, "This folder was written by a newer Rushes: use that version.", remedy: .askUser,
-                    detail: "\(path): user_version \(version), known \(migrations.count)")
-            }
+            guard version <= migrations.count else { throw Self.isNewer(path, version, known: migrations.count) }
             for index in version..<migrations.count {
                 try database.execute(migrations[index])
                 try database.execute("PRAGMA user_version=\(index + 1)")

@@ -53,6 +53,21 @@ import Vocabulary
         Damage(code: "rendition-differs", sql: ["UPDATE renditions SET size = size + 1"]),
         Damage(code: "item-missing", sql: ["UPDATE uploads SET owner = 'nobody' WHERE id = 'up-1'"]),
         Damage(code: "too-many-attempts", sql: ["UPDATE jobs SET attempts = 1000000"]),
+        Damage(code: "too-many-attempts", sql: ["UPDATE jobs SET failures = 5"]),
+        Damage(code: "row-orphaned", sql: ["PRAGMA foreign_keys = OFF", "UPDATE jobs SET item = 'nothing'"]),
+        Damage(
+            code: "row-orphaned",
+            sql: ["PRAGMA foreign_keys = OFF", "UPDATE renditions SET item = 'nothing' WHERE name = '512'"]),
+        Damage(code: "row-orphaned", sql: ["INSERT INTO tus(upload, metadata, hash) VALUES('nothing', '', '')"]),
+        Damage(
+            code: "row-orphaned",
+            sql: [
+                "INSERT INTO signed_parts(upload, generation, number, length, md5) VALUES('nothing', 1, 1, 1, '')"
+            ]),
+        Damage(
+            code: "row-orphaned",
+            sql: ["INSERT INTO completions(item, epoch, generation, state, at) VALUES('nothing', 1, 1, 'ready', 1)"]),
+        Damage(code: "row-orphaned", sql: ["UPDATE events SET item = 'nothing' WHERE number = 1"]),
         Damage(code: "epoch-ahead", sql: ["UPDATE completions SET epoch = epoch + 1"]),
         Damage(
             code: "job-missing",

@@ -273,7 +273,7 @@ enum LedgerConformance {
         #expect(try await ledger.events(owner: owner, after: 0, limit: 100).map(\.number) == [1, 2, 3, 4])
         #expect(try await ledger.events(owner: owner, after: 3, limit: 100).map(\.state) == [.deleted])
         #expect(try await ledger.events(owner: stranger, after: 0, limit: 2).map(\.item.rawValue) == ["b-1", "b-2"])
-        #expect(try await ledger.selfCheck(attemptMax: policy.attemptMax).isEmpty)
+        #expect(try await ledger.selfCheck(policy).isEmpty)
     }
 
     @Sendable static func expiry(_ ledger: any Ledger) async throws {

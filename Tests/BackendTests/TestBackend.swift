@@ -40,7 +40,7 @@ final class TestBackend: Sendable {
         scratch: ScratchFolder? = nil, media: MediaWork = .photos, policy: RetryPolicy = RetryPolicy(firstDelay: 0),
         listen: ListenAddress? = nil, lifetimes: BackendSettings.Lifetimes = BackendSettings.Lifetimes(),
         store: S3Settings? = nil, idleTimeout: Int = 75, streams: EventStreams.Settings = EventStreams.Settings(),
-        eventLog: EventLogBounds = EventLogBounds()
+        eventLog: EventLogBounds = EventLogBounds(), idle: Double = 0.02
     ) async throws {
         // A store of its own mind wants the right time.
         clock = store == nil ? TestClock() : TestClock(Timestamp.system())
@@ -52,7 +52,7 @@ final class TestBackend: Sendable {
             bounds: HTTPBounds(idleTimeout: idleTimeout), clock: clock.read)
         var processing = ProcessingLoop.Settings()
         processing.policy = policy
-        processing.idle = 0.02
+        processing.idle = idle
         backend = try await Backend.start(
             settings, media: media, processing: processing, streams: streams, eventLog: eventLog)
         client = TestClient(address: backend.address)

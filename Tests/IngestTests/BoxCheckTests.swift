@@ -103,6 +103,42 @@ import Vocabulary
         #expect(try await codes() == ["upload-without-file"])
     }
 
+    @Test(arguments: [
+        "INSERT INTO file(item, role, name, path, content_type, state) VALUES('no', 'original', 'a', 'no/a', '', 'wanted')",
+        "INSERT INTO upload(id, item, role, name, state, part_size) VALUES('u', 'no', 'original', 'a', 'queued', 1)",
+        "INSERT INTO part(upload, number, bytes) VALUES('no', 1, 1000)",
+        "INSERT INTO history(item, number, at, entry) VALUES('no', 1, 1, '{}')",
+    ]) func aRowThatBelongsToNothing(sql: String) async throws {
+        try Connection(catalog.database.path).run(sql)
+        #expect(try await codes() == ["row-orphaned"])
+    }
+
+    @Test func anItemWithoutItsOriginal() async throws {
+        let database = try Connection(catalog.database.path)
+        try database.run("UPDATE file SET role = 'sidecar'")
+        try database.run("UPDATE upload SET role = 'sidecar'")
+        #expect(try await codes() == ["original-missing"])
+    }
+
+    @Test func anItemThatIsToBeTakenWithNothingLeftToTake() async throws {
+        let database = try Connection(catalog.database.path)
+        try database.run("UPDATE item SET state = 'picked'")
+        #expect(try await codes() == ["picked-with-bytes"])
+        try database.run("UPDATE upload SET confirmed_sha256 = (SELECT sha256 FROM file)")
+        try database.run("UPDATE file SET state = 'released'")
+        try Files.remove(original)
+        #expect(try await codes() == ["picked-with-bytes"])
+        // A cancellation that came between is no damage: what it finds, it puts in order.
+        try database.run("UPDATE item SET intent = 'cancelled'")
+        #expect(try await codes() == [])
+        try database.run("UPDATE item SET intent = 'run'")
+        // Something of it is still to be taken.
+        try database.run(
+            "INSERT INTO file(item, role, name, path, content_type, state) VALUES('item-1', 'sidecar', 'a.xmp', 'item-1/sidecar-0', '', 'wanted')"
+        )
+        #expect(try await codes() == [])
+    }
+
     @Test func anUploadWithAnImpossibleGrid() async throws {
         try Connection(catalog.database.path).run("UPDATE upload SET part_size = 0")
         #expect(try await codes() == ["upload-grid"])

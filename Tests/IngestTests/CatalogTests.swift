@@ -69,6 +69,21 @@ import Vocabulary
         #expect(try catalog.item(id)?.state == .failed)
     }
 
+    /// Taken while it was to be cancelled, which was refused then: nothing would be left to take, and nothing would move it on.
+    @Test func anItemThatMustNotBeCancelledGoesOnFromWhereItsBytesAre() async throws {
+        _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
+        let item = try #require(try catalog.item(id))
+        _ = try await catalog.steer(.cancel, [id])
+        var file = try #require(try catalog.files(of: id).first)
+        (file.bytes, file.sha256) = (10, Digest.sha256("a"))
+        try await catalog.staged(file, of: item)
+        #expect(try catalog.item(id)?.state == .picked)
+        try await catalog.cancelRefused(try #require(try catalog.item(id)), "the backend has the only copy")
+        #expect(try catalog.item(id)?.state == .staged)
+        #expect(try catalog.item(id)?.waiting == nil)
+        #expect(try catalog.item(id)?.intent == .run)
+    }
+
     @Test func newsOfAnOlderGenerationChangesNothing() async throws {
         _ = try await catalog.picked(.init(new: [newItem(id)]), since: 0)
         let old = try #require(try catalog.item(id))

@@ -94,7 +94,9 @@ import Vocabulary
             "id: 9\nevent: reset\ndata: {}\n\n",
         ])
         #expect(words == [.began, .item(ItemID.named("a")), .item(ItemID.named("a")), .reset])
-        #expect(goesOn && end == EventReading.End(lastID: "9", wasProper: true, wasUseful: true, isNonsense: false))
+        #expect(
+            goesOn
+                && end == EventReading.End(lastID: "9", wasProper: true, wasUseful: true, isNonsense: false, retry: 1))
     }
 
     @Test func whatIsNoEventStreamIsHungUpOn() {
@@ -114,6 +116,8 @@ import Vocabulary
         var count = 0
         while reading.take(head, beat), count < 1000 { count += 1 }
         #expect(count == 76)
+        // A long one is none that makes no sense: it goes on where it was.
+        #expect(!reading.end.isNonsense)
     }
 }
 
@@ -134,6 +138,11 @@ import Vocabulary
         #expect(policy.delay(after: .refused(status: 503, retryAfter: 20), using: &random) == 20)
         #expect(policy.delay(after: .refused(status: 503, retryAfter: 1e9), using: &random) == 60)
         #expect(policy.delay(after: .refused(status: 404, retryAfter: nil), using: &random) >= 150)
+        policy.asked(milliseconds: 7000)
+        #expect(policy.delay(after: .closed(wasUseful: true), using: &random) == 7)
+        #expect(policy.delay(after: .refused(status: 503, retryAfter: 2), using: &random) == 7)
+        policy.asked(milliseconds: .max)
+        #expect(policy.delay(after: .closed(wasUseful: true), using: &random) == 60)
     }
 }
 

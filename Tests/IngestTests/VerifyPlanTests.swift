@@ -58,6 +58,50 @@ import Vocabulary
         #expect(status([confirmed, second], sha256: other) == .safe)
     }
 
+    /// Nothing at all is the same bytes everywhere: what became of another empty file says nothing of this one.
+    @Test func whatWasCutDownToNothingIsChanged() {
+        let empty = Digest.sha256([UInt8]())
+        let taken = known { $0.isConfirmed = true }
+        #expect(status([taken], sha256: empty, bytes: 0) == .changed)
+        for change: @Sendable (inout VerifyPlan.Known) -> Void in [
+            { $0.isNoMedia = true },
+            {
+                $0.isNoMedia = true
+                $0.isStaged = true
+            }, { $0.isStaged = true }, { $0.isConfirmed = true },
+        ] {
+            var elsewhere = known(change)
+            (elsewhere.sha256, elsewhere.bytes) = (empty, 0)
+            elsewhere.source = "/card/empty.txt"
+            #expect(status([taken, elsewhere], sha256: empty, bytes: 0) == .changed)
+            #expect(status([elsewhere, taken], sha256: empty, bytes: 0) == .changed)
+        }
+        // Picked, and cut down before it was taken.
+        let wanted = known {
+            $0.sha256 = nil
+            $0.bytes = 10
+        }
+        #expect(status([wanted], sha256: empty, bytes: 0) == .changed)
+        #expect(status([wanted]) == .notTaken)
+        // Taken when it was empty already.
+        let here = known {
+            ($0.sha256, $0.bytes) = (empty, 0)
+            $0.isNoMedia = true
+        }
+        #expect(status([taken, here], sha256: empty, bytes: 0) == .notMedia)
+    }
+
+    @Test func aNewFileInThePlaceOfAnotherIsChangedEvenIfItIsNoMedia() {
+        let taken = known { $0.isConfirmed = true }
+        let refused = known {
+            $0.sha256 = other
+            $0.source = "/card/b.mp4"
+            $0.isNoMedia = true
+        }
+        #expect(status([taken, refused], sha256: other) == .changed)
+        #expect(status([taken, refused], sha256: other, path: "/card/b.mp4") == .notMedia)
+    }
+
     @Test func whatIsNoMediaBlocksNothing() {
         let refused = known { $0.isNoMedia = true }
         #expect(status([refused]) == .notMedia)

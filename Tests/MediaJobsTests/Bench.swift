@@ -11,11 +11,12 @@ struct Bench {
     let input: String
     let jobs: MediaJobs
 
-    /// - Parameter program: `rogue-media`, which misbehaves as the file's name says, or `rushes-media`.
+    /// - Parameter program: `rogue-media`, which misbehaves as the file's name says, `rushes-media`, or the path of another one.
     init(
         _ program: String = "rogue-media",
         limits: MediaLimits = MediaLimits(memoryBytes: 1 << 30, outputBytesMax: 1 << 20),
-        silenceMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(120), cpuSecondsMax: Int = 60,
+        startMax: Duration = .seconds(60), silenceMax: Duration = .seconds(60), jobTimeMax: Duration = .seconds(120),
+        cpuSecondsMax: Int = 60,
         silentCPUTimeMax: Duration = .seconds(60), restartMax: Int = 20,
         processCountMax: Int = 2, jobsPerProcessMax: Int = 256, idleBytesMax: Int = 512 << 20, isWalledIn: Bool = true
     ) throws {
@@ -23,8 +24,10 @@ struct Bench {
         input = folder + "/input"
         try Files.write(Array("the input's bytes".utf8), to: input)
         var settings = MediaSettings(
-            workerPath: Self.program(program), processCountMax: processCountMax, limits: limits,
-            silenceMax: silenceMax, jobTimeMax: jobTimeMax, cpuSecondsMax: cpuSecondsMax, isWalledIn: isWalledIn)
+            workerPath: program.hasPrefix("/") ? program : Self.program(program), processCountMax: processCountMax,
+            limits: limits,
+            silenceMax: silenceMax, startMax: startMax, jobTimeMax: jobTimeMax, cpuSecondsMax: cpuSecondsMax,
+            isWalledIn: isWalledIn)
         settings.silentCPUTimeMax = silentCPUTimeMax
         settings.restartMax = restartMax
         settings.jobsPerProcessMax = jobsPerProcessMax

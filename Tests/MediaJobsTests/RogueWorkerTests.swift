@@ -1,5 +1,6 @@
 import Files
 import Foundation
+import Glibc
 import MediaJobs
 import Testing
 import Vocabulary
@@ -107,6 +108,25 @@ import Vocabulary
         #expect(await work.value?.code == .cancelled)
         #expect(try bench.made().isEmpty)
         _ = try await bench.thumb("honest")
+        await bench.close()
+    }
+
+    @Test(.timeLimit(.minutes(2))) func cancellingStopsAWorkerThatHasNotSaidHello() async throws {
+        let folder = try Bench.makeFolder()
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let (program, started) = (folder + "/mute-media", folder + "/started")
+        try Files.write(
+            Array("#!/bin/sh\necho $$ > \(started).tmp\nmv \(started).tmp \(started)\nexec sleep 9999\n".utf8),
+            to: program)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let bench = try Bench(program, startMax: .seconds(9999))
+        let work = Task { await bench.failure("honest") }
+        while try Files.facts(started) == nil { try await Task.sleep(for: .milliseconds(10)) }
+        let text = try String(contentsOfFile: started, encoding: .utf8)
+        let pid = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        work.cancel()
+        #expect(await work.value?.code == .cancelled)
+        #expect(kill(pid, 0) == -1 && errno == ESRCH)
         await bench.close()
     }
 

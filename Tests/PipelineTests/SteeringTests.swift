@@ -59,6 +59,31 @@ import Vocabulary
         }
     }
 
+    /// The backend in the home ends with the command: what the cancelling took from its ledger has to be gone from its store by then.
+    @Test(arguments: [false, true]) func cancellingWithTheBackendInTheHomeLeavesNothingInItsStore(
+        withoutARunner: Bool
+    ) async throws {
+        try await onThread {
+            let shoot = try Shoot(seconds: 8)
+            let home = shoot.scratch.path + "/own"
+            let environment = ["RUSHES_HOME": home]
+            let ingest = try Programs.Started(["ingest", shoot.clip, "--prepare", "original"], environment)
+            try Programs.wait("processing") {
+                let output = try Programs.run(["status", "--json"], environment).output
+                return try StatusLine.read(output).first?.state == "processing"
+            }
+            if withoutARunner { ingest.kill() }
+            let cancel = try Programs.run(["cancel", "--all"], environment)
+            #expect(cancel.status == 0, "\(cancel.output)\(cancel.errors)")
+            if !withoutARunner { #expect(ingest.wait().status == 3) }
+            let left = try ["blobs", "incoming", "work"].flatMap { folder in
+                try FileManager.default.subpathsOfDirectory(atPath: home + "/backend/" + folder)
+            }
+            #expect(left.filter { $0.contains("-") } == [])
+            #expect(try Programs.run(["check"], environment).status == 0)
+        }
+    }
+
     @Test func cancellingWithoutARunnerLetsACopyGoAndSparesItsSource() async throws {
         try await onThread {
             let shoot = try Shoot(seconds: 1)

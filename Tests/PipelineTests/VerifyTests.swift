@@ -37,6 +37,7 @@ import Vocabulary
             try Files.write(changed, to: card + "/DCIM/picture.png")
             let whole = [UInt8](try Data(contentsOf: URL(fileURLWithPath: card + "/DCIM/conforming.mp4")))
             try Files.write(Array(whole.dropLast(1000)), to: card + "/DCIM/conforming.mp4")
+            try Files.write([], to: card + "/DCIM/exif-orientation-6.jpg")
             try FileManager.default.copyItem(
                 atPath: Programs.fixtures + "/recorder.wav", toPath: card + "/DCIM/recorder.wav")
 
@@ -49,9 +50,26 @@ import Vocabulary
                 ["changed", "not-taken", "only-in-staging", "unreadable"].contains($0.status)
             }
             let found = blocking.map { "\($0.path?.split(separator: "/").last ?? "?") \($0.status ?? "?")" }
-            #expect(found == ["conforming.mp4 changed", "picture.png changed", "recorder.wav not-taken"])
+            #expect(
+                found == [
+                    "conforming.mp4 changed", "exif-orientation-6.jpg changed", "picture.png changed",
+                    "recorder.wav not-taken",
+                ])
             #expect(lines.last?.verdict == "not safe to format")
             #expect(try Programs.run(["verify", card + "/nothing"], home).status == 1)
+
+            // A card that is not there leaves an empty folder in its place; what systems leave there is no footage.
+            let empty = scratch.path + "/empty"
+            for name in [nil, ".DS_Store"] {
+                try Files.makeFolder(empty)
+                if let name { try Files.write(Array("x".utf8), to: empty + "/" + name) }
+                let nothing = try Programs.run(["verify", empty], home)
+                #expect(nothing.status == 3)
+                #expect(nothing.output.contains("nothing to verify") && !nothing.output.contains("safe to format"))
+                let line = try Programs.run(["verify", empty, "--json"], home).output.split(separator: "\n").last
+                let verdict = try JSONDecoder().decode(Line.self, from: Data((line ?? "").utf8)).verdict
+                #expect(verdict == "nothing to verify")
+            }
         }
     }
 }

@@ -25,6 +25,8 @@ extension API {
         // Its lease is gone with it; a worker of this process does not have to find that out.
         running.stop(id)
         progress.clear(id)
+        // Its sessions are still open at the store, and its objects there.
+        lookAtStore()
         wake()
         return HTTPResponse(status: 204)
     }

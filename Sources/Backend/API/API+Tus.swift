@@ -127,7 +127,10 @@ extension API {
 
     /// One that is finished is an item, and goes with it.
     private func endTus(_ id: UploadID, _ caller: Caller) async throws(Failure) -> HTTPResponse {
-        guard let item = try await tus.end(id, owner: caller.owner) else { return HTTPResponse(status: 204) }
+        guard let item = try await tus.end(id, owner: caller.owner) else {
+            removeDoomed()
+            return HTTPResponse(status: 204)
+        }
         defer { events.ring(caller.owner) }
         return try await removeItem(item, caller.owner)
     }

@@ -80,6 +80,7 @@ extension API {
 
     func abort(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
         guard let row = try await ledger.abort(id, owner: owner) else { throw LedgerFault.unknown }
+        removeDoomed()
         try await store.end(row.session)
         return HTTPResponse(status: 204)
     }

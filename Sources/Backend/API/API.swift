@@ -23,6 +23,8 @@ struct API: HTTPHandler {
     let wake: @Sendable () -> Void
     /// Something may have happened in the store.
     let lookAtStore: @Sendable () -> Void
+    /// Rows went whose bytes are still there.
+    let removeDoomed: @Sendable () -> Void
     let running: RunningJobs
     let tus: TusDoor
 

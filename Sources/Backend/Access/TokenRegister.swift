@@ -58,7 +58,8 @@ public struct TokenRegister: Sendable {
         } else if try Files.facts(path) == nil {
             return nil
         }
-        return TokenRegister(ledger: try await SQLiteLedger.open(path), clock: clock)
+        return TokenRegister(
+            ledger: makes ? try await SQLiteLedger.open(path) : try await SQLiteLedger.looking(path), clock: clock)
     }
 
     /// - Parameters:

@@ -14,8 +14,8 @@ public enum BackendCheck {
     public static func run(dataFolder: String, store settings: S3Settings? = nil) async throws(Failure) -> [Finding] {
         let path = dataFolder + "/" + Backend.ledgerName
         guard try Files.facts(path) != nil else { return [] }
-        let ledger = try await SQLiteLedger.open(path)
-        var findings = try await ledger.selfCheck(attemptMax: RetryPolicy().attemptMax)
+        let ledger = try await SQLiteLedger.looking(path)
+        var findings = try await ledger.selfCheck(RetryPolicy())
         if let settings {
             // Without one nothing was ever stored.
             guard let prefix = try await ledger.storePrefix(orMake: nil) else { return findings }
@@ -27,7 +27,7 @@ public enum BackendCheck {
             findings += try await TusCheck(ledger: ledger, store: store).run()
             return findings
         }
-        let store = try DirectoryBlobStore.open(dataFolder)
+        let store = DirectoryBlobStore.looking(dataFolder)
         findings += try await checkObjects(ledger, store)
         findings += try await checkSessions(ledger, store) { part, session async throws(Failure) in
             try await store.isIntact(part, of: session)
@@ -44,7 +44,7 @@ public enum BackendCheck {
     ) async throws(Failure) -> @Sendable (ItemID, SHA256Digest) throws(Failure) -> Bool {
         let path = dataFolder + "/" + Backend.ledgerName
         guard try Files.facts(path) != nil else { return { _, _ throws(Failure) in false } }
-        let ledger = try await SQLiteLedger.open(path)
+        let ledger = try await SQLiteLedger.looking(path)
         return { item, sha256 throws(Failure) in try ledger.holds(item, sha256) }
     }
 

@@ -132,7 +132,7 @@ protocol Ledger: Sendable {
     // MARK: Looking
 
     /// Invariants that the rows alone can break.
-    func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding]
+    func selfCheck(_ policy: RetryPolicy) async throws(Failure) -> [Finding]
     /// By key.
     func blobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobRow]
     /// Whether there is a row, whatever its state, from which the sweep knows what to do.

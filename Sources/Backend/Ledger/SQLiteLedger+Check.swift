@@ -2,13 +2,12 @@ import SQLite
 import Vocabulary
 
 extension SQLiteLedger {
-    func selfCheck(attemptMax: Int) async throws(Failure) -> [Finding] {
+    func selfCheck(_ policy: RetryPolicy) async throws(Failure) -> [Finding] {
         try database.read { database throws(Failure) in
             var findings: [Finding] = []
             for check in RowCheck.all {
-                for row in try database.rows(
-                    check.sql, check.sql.contains("?1") ? [.int(attemptMax)] : [], limit: RowCheck.findingsMax)
-                {
+                let limits: [SQLValue] = check.isLimited ? [.int(policy.attemptMax), .int(policy.failureMax)] : []
+                for row in try database.rows(check.sql, limits, limit: RowCheck.findingsMax) {
                     findings.append(
                         Finding(
                             check.code, invariant: check.invariant, check.message,
@@ -57,15 +56,19 @@ private struct RowCheck: Sendable {
     var code: String
     var invariant: Int
     var message: String
+    /// With ?1 for the claims of one job at most and ?2 for its failures, where it is limited.
     var sql: String
+    var isLimited = false
 
     static let findingsMax = 1000
 
     static let all = [
         RowCheck(
-            code: "upload-without-blob", invariant: 5, message: "A complete upload names no stored object.",
-            sql:
-                "SELECT id FROM uploads WHERE state = 'complete' AND (blob IS NULL OR blob NOT IN (SELECT key FROM blobs))"
+            code: "upload-without-blob", invariant: 5, message: "An upload names no stored object.",
+            sql: """
+                SELECT id FROM uploads WHERE state = 'complete' AND blob IS NULL
+                    OR blob IS NOT NULL AND blob NOT IN (SELECT key FROM blobs)
+                """
         ),
         RowCheck(
             code: "rendition-without-blob", invariant: 5, message: "A rendition names an object that has no row.",
@@ -98,7 +101,18 @@ private struct RowCheck: Sendable {
         ),
         RowCheck(
             code: "too-many-attempts", invariant: 6, message: "A job was attempted more often than the limit allows.",
-            sql: "SELECT item FROM jobs WHERE attempts > ?1"),
+            sql: "SELECT item FROM jobs WHERE attempts > ?1 OR failures > ?2", isLimited: true),
+        RowCheck(
+            code: "row-orphaned", invariant: 5, message: "A row belongs to something that has none.",
+            sql: """
+                SELECT 'job of ' || item FROM jobs WHERE item NOT IN (SELECT id FROM items)
+                UNION ALL SELECT 'completion of ' || item FROM completions WHERE item NOT IN (SELECT id FROM items)
+                UNION ALL SELECT 'event of ' || item FROM events WHERE item NOT IN (SELECT id FROM items)
+                UNION ALL SELECT 'rendition of ' || item FROM renditions WHERE item NOT IN (SELECT id FROM items)
+                UNION ALL SELECT 'tus upload ' || upload FROM tus WHERE upload NOT IN (SELECT id FROM uploads)
+                UNION ALL SELECT 'signed part of ' || upload FROM signed_parts
+                    WHERE upload NOT IN (SELECT id FROM uploads)
+                """),
         RowCheck(
             code: "epoch-ahead", invariant: 7, message: "A completion was recorded under a lease that was never given.",
             sql: "SELECT c.item FROM completions c LEFT JOIN jobs j ON j.item = c.item WHERE j.epoch < c.epoch"),

@@ -8,6 +8,11 @@ struct SQLiteLedger: Ledger {
     static func open(_ path: String) async throws(Failure) -> SQLiteLedger {
         SQLiteLedger(database: try await Database(path, migrations: SQLiteSchema.migrations))
     }
+
+    /// For who only looks; the folder may be one that cannot be written.
+    static func looking(_ path: String) async throws(Failure) -> SQLiteLedger {
+        SQLiteLedger(database: try await Database.looking(path, migrations: SQLiteSchema.migrations))
+    }
 }
 
 // MARK: Rows

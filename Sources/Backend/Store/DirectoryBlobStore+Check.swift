@@ -20,7 +20,7 @@ extension DirectoryBlobStore {
         let (incoming, blobs) = (incoming, blobs)
         return try await onBulk { () throws(Failure) in
             var found: [String] = []
-            for name in try Files.names(in: incoming) {
+            for name in try namesIfThere(incoming) {
                 guard StoreSession(folderName: name) != nil else {
                     found.append("incoming/" + name)
                     continue
@@ -30,7 +30,7 @@ extension DirectoryBlobStore {
                     found.append("incoming/\(name)/\(file)")
                 }
             }
-            for shard in try Files.names(in: blobs) {
+            for shard in try namesIfThere(blobs) {
                 for file in try namesIfThere(blobs + "/" + shard)
                 where BlobKey(rawValue: file) == nil && !file.hasPrefix(Files.temporaryPrefix) {
                     found.append("blobs/\(shard)/\(file)")
@@ -42,11 +42,11 @@ extension DirectoryBlobStore {
 
     func workNames() async throws(Failure) -> [String] {
         let work = work
-        return try await onBulk { () throws(Failure) in try Files.names(in: work) }
+        return try await onBulk { () throws(Failure) in try namesIfThere(work) }
     }
 }
 
-private func namesIfThere(_ folder: String) throws(Failure) -> [String] {
+func namesIfThere(_ folder: String) throws(Failure) -> [String] {
     guard try Files.facts(folder)?.kind == .folder else { return [] }
     return try Files.names(in: folder)
 }

@@ -19,8 +19,13 @@ struct DirectoryBlobStore: BlobStore {
     var blobs: String { folder + "/blobs" }
     var work: String { folder + "/work" }
 
+    /// Makes nothing: for who only looks.
+    static func looking(_ folder: String) -> DirectoryBlobStore {
+        DirectoryBlobStore(folder: folder, disk: DiskQueue(width: 8), bulk: DiskQueue(width: 2))
+    }
+
     static func open(_ folder: String) throws(Failure) -> DirectoryBlobStore {
-        let store = DirectoryBlobStore(folder: folder, disk: DiskQueue(width: 8), bulk: DiskQueue(width: 2))
+        let store = looking(folder)
         for path in [store.incoming, store.blobs, store.work] { try Files.makeFolder(path) }
         return store
     }
@@ -148,7 +153,7 @@ struct DirectoryBlobStore: BlobStore {
     func sessions() async throws(Failure) -> [StoreSession] {
         let incoming = incoming
         return try await disk.run { () throws(Failure) in
-            try Files.names(in: incoming).compactMap { StoreSession(folderName: $0) }
+            try namesIfThere(incoming).compactMap { StoreSession(folderName: $0) }
         }
     }
 

@@ -137,6 +137,28 @@ extension Catalog {
         }
     }
 
+    /// The move is not finished: the source could not be removed.
+    func sourceStays(_ file: FileRow, _ reason: Reason) async throws(Failure) {
+        try await database.write("catalog.sourceStays") { database throws(Failure) -> Void in
+            try remember(file.item, HistoryEntry(.sourceStays, file: file.label, reason: reason), in: database)
+        }
+    }
+
+    /// Given files that were to be moved and whose bytes are safe, with their sources still there as far as is known. What was cancelled is in
+    /// nobody's way where it is.
+    func unmoved() throws(Failure) -> [FileRow] {
+        let columns = FileRow.columns.split(separator: ",").map { "file." + $0.filter { $0 != " " } }
+        return try database.rows(
+            """
+            SELECT \(columns.joined(separator: ", ")) FROM file JOIN item ON item.id = file.item
+            WHERE item.is_moved = 1 AND item.intent <> 'cancelled' AND file.source_removed = 0
+                AND file.source IS NOT NULL
+                AND file.state IN ('staged', 'released') AND file.role IN ('original', 'sidecar')
+            ORDER BY item.rowid, file.path
+            """
+        ).map(FileRow.init)
+    }
+
     // MARK: Picked before?
 
     /// Those of the items that no person has asked for, and that are on their way or could be again.
@@ -199,7 +221,7 @@ extension Connection {
         for file in item.files { try insert(file) }
     }
 
-    fileprivate func advanceIfNoneIsWanted(_ item: ItemRow) throws(Failure) {
+    func advanceIfNoneIsWanted(_ item: ItemRow) throws(Failure) {
         let wanted = try row("SELECT count(*) FROM file WHERE item = ?1 AND state = 'wanted'", [SQLValue(item.id)])
         if wanted?.int(0) == 0 { _ = try advance(item.id, generation: item.generation, to: .staged) }
     }

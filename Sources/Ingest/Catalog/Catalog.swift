@@ -8,17 +8,21 @@ struct Catalog: Sendable {
     let database: Database
     let notes: HistoryNotes
 
-    /// - Parameter now: milliseconds since 1970, for the items' stories.
+    /// - Parameters:
+    ///   - now: milliseconds since 1970, for the items' stories.
+    ///   - isLooking: nothing will be written; the home may be one that cannot be.
     /// - Throws: also what `Home.isInUse` does.
     static func open(
-        home: String, now: @escaping @Sendable () -> Int64 = BoxClock.system.now
+        home: String, now: @escaping @Sendable () -> Int64 = BoxClock.system.now, isLooking: Bool = false
     ) async throws(Failure) -> Catalog {
         _ = try Home.isInUse(home)
         let holdsItems = try Home.holdsItems(home)
-        let catalog = Catalog(
-            database: try await Database(
-                home + "/" + Home.catalogName, migrations: CatalogSchema.migrations),
-            notes: HistoryNotes(now: now))
+        let (path, migrations) = (home + "/" + Home.catalogName, CatalogSchema.migrations)
+        let database =
+            isLooking
+            ? try await Database.looking(path, migrations: migrations)
+            : try await Database(path, migrations: migrations)
+        let catalog = Catalog(database: database, notes: HistoryNotes(now: now))
         // A whole catalog, but not the one of this home.
         if holdsItems, try catalog.database.row("SELECT 1 FROM item LIMIT 1") == nil {
             throw Home.catalogIsGone(home)

@@ -204,6 +204,12 @@ struct PartRow: Sendable, Equatable {
 }
 
 extension FileRow {
+    /// Its bytes were to be moved, and are safe; but it still lies where they were taken from.
+    func isUnmoved(of item: ItemRow) -> Bool {
+        item.isMoved && item.intent != .cancelled && role.isGiven && source != nil && !isSourceRemoved
+            && (state == .staged || state == .released)
+    }
+
     /// Of an item that goes on, or is done, without it.
     func isLeftOut(of item: ItemRow) -> Bool {
         role == .sidecar && state == .discarded && (item.state == .ready || !item.state.isFinal)

@@ -12,6 +12,8 @@ public struct HistoryEntry: Sendable, Equatable, Codable {
         case staged
         /// The move is finished: the source is gone.
         case sourceRemoved = "source_removed"
+        /// It could not be removed; the next run tries again.
+        case sourceStays = "source_stays"
         case probed
         /// A file was made here from the original.
         case made

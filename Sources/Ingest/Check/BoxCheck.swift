@@ -1,4 +1,5 @@
 import Files
+import SQLite
 public import Vocabulary
 
 /// The box's side of `rushes check`: reads everything, changes nothing. The numbers are those of the invariants in ARCHITECTURE.md.
@@ -10,13 +11,57 @@ public enum BoxCheck {
         home: String, isHeld: (@Sendable (ItemID, SHA256Digest) throws(Failure) -> Bool)? = nil
     ) async throws(Failure) -> [Finding] {
         guard try Home.isInUse(home) else { return [] }
-        let catalog = try await Catalog.open(home: home)
+        let catalog = try await Catalog.open(home: home, isLooking: true)
         let staging = Staging(root: home + "/staging")
-        var findings: [Finding] = []
+        var findings = try checkRows(catalog)
         for item in try catalog.items() { findings += try await check(item, catalog, staging, isHeld) }
         findings += try await checkStrangers(catalog, staging)
         return findings
     }
+
+    // MARK: Rows
+
+    /// Invariant 5: every row belongs to one that is there, and every item has what it was made for.
+    private static func checkRows(_ catalog: Catalog) throws(Failure) -> [Finding] {
+        try catalog.database.read { database throws(Failure) in
+            var findings: [Finding] = []
+            for (code, message, sql) in rowChecks {
+                for row in try database.rows(sql, limit: rowFindingsMax) {
+                    findings.append(
+                        Finding(code, invariant: 5, message, subject: try row.required(0, SQLRow.text)))
+                }
+            }
+            return findings
+        }
+    }
+
+    /// Of each kind.
+    private static let rowFindingsMax = 1000
+    private static let rowChecks = [
+        (
+            code: "row-orphaned", message: "A row belongs to something that has none.",
+            sql: """
+            SELECT 'file ' || path FROM file WHERE item NOT IN (SELECT id FROM item)
+            UNION ALL SELECT 'upload ' || id FROM upload WHERE item NOT IN (SELECT id FROM item)
+            UNION ALL SELECT 'part ' || number || ' of ' || upload FROM part WHERE upload NOT IN (SELECT id FROM upload)
+            UNION ALL SELECT DISTINCT 'history of ' || item FROM history WHERE item NOT IN (SELECT id FROM item)
+            """
+        ),
+        (
+            code: "original-missing", message: "An item has no original.",
+            sql: """
+            SELECT id FROM item WHERE NOT EXISTS(SELECT 1 FROM file WHERE file.item = item.id AND role = 'original')
+            """
+        ),
+        (
+            code: "picked-with-bytes", message: "An item is still to be taken, but no file of it is.",
+            sql: """
+            SELECT id FROM item WHERE state = 'picked' AND intent <> 'cancelled'
+                AND EXISTS(SELECT 1 FROM file WHERE file.item = item.id AND role = 'original')
+                AND NOT EXISTS(SELECT 1 FROM file WHERE file.item = item.id AND state = 'wanted')
+            """
+        ),
+    ]
 
     // MARK: One item
 

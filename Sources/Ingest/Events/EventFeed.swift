@@ -70,6 +70,7 @@ final class EventFeed: Sendable {
             state.withLock { $0.news.isLive = false }
             let end = reading.end
             lastID = end.lastID
+            if let retry = end.retry { policy.asked(milliseconds: retry) }
             if end.isNonsense {
                 ending = .nonsense
             } else if ending == .closed(wasUseful: false) {
@@ -110,6 +111,8 @@ final class EventReading: Sendable {
         var wasProper = false
         var wasUseful = false
         var isNonsense = false
+        /// Milliseconds that the server wants to be left alone before the next stream.
+        var retry: Int?
     }
     private struct State {
         var parser: EventStreamParser
@@ -131,6 +134,7 @@ final class EventReading: Sendable {
         state.withLock { state in
             var end = state.end
             end.lastID = state.parser.lastID
+            end.retry = state.parser.retry
             return end
         }
     }
@@ -164,8 +168,8 @@ final class EventReading: Sendable {
                     }
                 }
             } catch { state.end.isNonsense = true }
-            if state.nonsense > policy.nonsenseMax || state.bytes > policy.bytesMax { state.end.isNonsense = true }
-            return (words, !state.end.isNonsense)
+            if state.nonsense > policy.nonsenseMax { state.end.isNonsense = true }
+            return (words, !state.end.isNonsense && state.bytes <= policy.bytesMax)
         }
         for word in words { tell(word) }
         return goesOn

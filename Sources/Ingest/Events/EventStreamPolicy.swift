@@ -10,7 +10,7 @@ struct EventStreamPolicy: Sendable, Equatable {
     var lastedMin = 60.0
     /// Events of one stream that cannot be understood before it is given up.
     var nonsenseMax = 16
-    /// Bytes of one stream; one that is longer is opened again, so that a flood costs no more than its beginning each time.
+    /// Bytes of one stream; one that is longer is opened again where it was, so that a flood costs no more than its beginning each time.
     var bytesMax = 64 << 20
 
     /// How a stream came to its end.
@@ -24,17 +24,21 @@ struct EventStreamPolicy: Sendable, Equatable {
     }
 
     private(set) var failures = 0
+    /// Seconds that the server wants between the end of a stream and the next one, as it said last.
+    private(set) var interval = 0.0
+
+    mutating func asked(milliseconds: Int) { interval = min(backoff.delayMax, Double(milliseconds) / 1000) }
 
     /// - Returns: seconds to wait.
     mutating func delay(after ending: Ending, using random: inout some RandomNumberGenerator) -> Double {
-        var least = 0.0
+        var least = interval
         switch ending {
         case .closed(wasUseful: true):
             failures = 0
-            return backoff.delay(faults: 1, using: &random)
+            return max(least, backoff.delay(faults: 1, using: &random))
         case .refused(404, _), .refused(405, _), .refused(406, _), .refused(501, _):
             return absence.delay(faults: 1, using: &random)
-        case .refused(_, let retryAfter): least = min(backoff.delayMax, retryAfter ?? 0)
+        case .refused(_, let retryAfter): least = max(least, min(backoff.delayMax, retryAfter ?? 0))
         case .closed(wasUseful: false), .nonsense: break
         }
         failures += 1

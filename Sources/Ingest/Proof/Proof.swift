@@ -28,7 +28,7 @@ public struct Proof: Sendable {
         home: String, now: @escaping @Sendable () -> Int64 = BoxClock.system.now
     ) async throws(Failure) -> Proof? {
         guard try Home.isInUse(home) else { return nil }
-        return Proof(catalog: try await Catalog.open(home: home), now: now)
+        return Proof(catalog: try await Catalog.open(home: home, isLooking: true), now: now)
     }
 
     /// - Parameters:
@@ -58,7 +58,7 @@ public struct Proof: Sendable {
         let place = root + "/" + MHLManifest.folderName
         let history = try MHLHistory.read(place)
         let files = plan.files.map { file in
-            (file: file, action: Self.action(file.xxh128, before: history.hashes[file.path]))
+            (file: file, action: Self.action(file.xxh128, before: history.hashes[Array(file.path.utf8)]))
         }
         let manifest = MHLManifest(
             files: files, creationDate: date, hostName: Self.hostName(), toolVersion: toolVersion,

@@ -24,6 +24,12 @@ public actor Box {
             settings: settings, catalog: try await Catalog.open(home: home, now: settings.clock.now), staging: staging)
     }
 
+    /// Opens a home in which something was taken, to look at it only: nothing of it has to be writable.
+    public static func looking(_ settings: IngestSettings) async throws(Failure) -> Box {
+        let catalog = try await Catalog.open(home: settings.home, isLooking: true)
+        return Box(settings: settings, catalog: catalog, staging: Staging(root: settings.home + "/staging"))
+    }
+
     /// Writes down what is to be taken. Copies nothing yet; `run` does.
     public func enrol(_ request: PickRequest) async throws(Failure) -> EnrolReport {
         try await RunWatch.requireSameBackend(home: settings.home, settings.serverName, settings.clock)

@@ -9,7 +9,8 @@ public struct BoxView: Sendable {
     /// - Returns: nil where nothing has been taken yet.
     public static func open(home: String) async throws(Failure) -> BoxView? {
         guard try Home.isInUse(home) else { return nil }
-        return BoxView(catalog: try await Catalog.open(home: home), staging: Staging(root: home + "/staging"))
+        return BoxView(
+            catalog: try await Catalog.open(home: home, isLooking: true), staging: Staging(root: home + "/staging"))
     }
 
     /// - Parameter ids: nil for all, in the order in which they were picked.
@@ -37,6 +38,7 @@ public struct BoxView: Sendable {
             return ItemDetail.File(
                 role: file.role, name: file.name, bytes: file.bytes, sha256: file.sha256,
                 stagedPath: file.state == .staged ? staging.path(of: file) : nil,
+                remainingSource: file.isUnmoved(of: item) ? file.source?.description : nil,
                 upload: upload?.id, uploadState: upload?.state,
                 confirmedSHA256: upload?.confirmedSHA256)
         }
@@ -58,6 +60,7 @@ public struct BoxView: Sendable {
             item: item.id, shoot: item.shoot, name: item.name, kind: item.kind, state: item.state,
             intent: item.intent, waiting: item.waiting, reason: item.reason, generation: item.generation,
             bytes: bytes, confirmedBytes: confirmed, outputs: try item.document?.read().renditions ?? [],
-            staged: given.filter { $0.state == .staged }.map(\.name))
+            staged: given.filter { $0.state == .staged }.map(\.name),
+            remaining: given.filter { $0.isUnmoved(of: item) }.compactMap(\.source?.description))
     }
 }

@@ -32,7 +32,7 @@ extension ItemPipeline {
                 continue
             }
             try await catalog.staged(staged, of: item)
-            if item.isMoved { try await finishMove(staged) }
+            if item.isMoved, let reason = try await finishMove(staged) { try await catalog.sourceStays(staged, reason) }
             before += staged.bytes ?? 0
         }
         return .moved
@@ -50,22 +50,6 @@ extension ItemPipeline {
         let policy = SpacePolicy(marginBytes: settings.bounds.spaceMarginBytes)
         guard given + made > 0, policy.decide(free: free, given: given, made: made) == .wait else { return nil }
         return SpacePolicy.failure(name: item.name, free: free, needed: given + made + policy.marginBytes)
-    }
-
-    /// The catalog knows the staged copy: the source may go.
-    func finishMove(_ file: FileRow) async throws(Failure) {
-        guard !file.isSourceRemoved else { return }
-        let staging = staging
-        do throws(Failure) {
-            _ = try await FileWork.run { stop throws(Failure) in try staging.finishMove(file, stop: stop) }
-        } catch {
-            switch error.code {
-            // Its place has become read-only or is away: the bytes are safe here, and the next start tries again.
-            case .readOnly, .sourceMissing, .sourceUnreadable, .ioError: return
-            default: throw error
-            }
-        }
-        try await catalog.sourceRemoved(file)
     }
 
     // MARK: staged → preparing → uploading

@@ -20,9 +20,11 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
     public var outputs: [Rendition]
     /// Given files that are still in staging.
     public var staged: [String]
+    /// Where given files still lie that were to be moved from there: their bytes are safe, but they could not be removed yet.
+    public var remaining: [String]
 
     enum CodingKeys: String, CodingKey {
-        case item, shoot, name, kind, state, intent, waiting, reason, generation, bytes, outputs, staged
+        case item, shoot, name, kind, state, intent, waiting, reason, generation, bytes, outputs, staged, remaining
         case confirmedBytes = "confirmed_bytes"
     }
 
@@ -41,6 +43,7 @@ public struct ItemStatus: Sendable, Encodable, Equatable {
         try container.encode(confirmedBytes, forKey: .confirmedBytes)
         try container.encode(outputs, forKey: .outputs)
         try container.encode(staged, forKey: .staged)
+        try container.encode(remaining, forKey: .remaining)
     }
 }
 
@@ -53,6 +56,8 @@ public struct ItemDetail: Sendable, Encodable {
         public var sha256: SHA256Digest?
         /// The path in staging while the bytes are there.
         public var stagedPath: String?
+        /// Where it still lies although it was to be moved from there.
+        public var remainingSource: String?
         public var upload: UploadID?
         public var uploadState: UploadState?
         /// The hash that the backend took itself.
@@ -61,6 +66,7 @@ public struct ItemDetail: Sendable, Encodable {
         enum CodingKeys: String, CodingKey {
             case role, name, bytes, sha256, upload
             case stagedPath = "staged_path"
+            case remainingSource = "remaining_source"
             case uploadState = "upload_state"
             case confirmedSHA256 = "confirmed_sha256"
         }

@@ -113,6 +113,7 @@ struct Runner: Sendable {
                 }
             }
         }
+        try await pipeline.finishMoves()
     }
 
     private func makeGood(_ item: ItemRow) async throws(Failure) {
@@ -120,11 +121,6 @@ struct Runner: Sendable {
         let hasUploads = try !catalog.uploads(of: item.id).isEmpty
         try await FileWork.run { _ throws(Failure) in
             try staging.removeUnfinished(of: item.id, keepsDerived: hasUploads)
-        }
-        if item.isMoved {
-            for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
-                try await pipeline.finishMove(file)
-            }
         }
         if item.isOver { try await pipeline.release(item.id) }
     }

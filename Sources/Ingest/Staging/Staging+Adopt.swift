@@ -142,10 +142,17 @@ extension Staging {
     }
 
     /// The last act of a move between file systems, after the catalog knows the staged copy: the source goes, if it still has the same bytes.
+    /// - Parameter isStaged: false where the file has left staging: who asks knows of another place that has the bytes.
     /// - Returns: false when it has others by now; it stays then, and is nobody's any more.
-    func finishMove(_ file: FileRow, stop: StopFlag) throws(Failure) -> Bool {
+    /// - Throws: `read-only` where it cannot be removed; it has not been read then.
+    func finishMove(_ file: FileRow, isStaged: Bool = true, stop: StopFlag) throws(Failure) -> Bool {
         guard let source = file.source, try Files.facts(source) != nil else { return true }
-        try check(file)
+        if isStaged { try check(file) }
+        guard Files.mayChangeFolder(of: source) else {
+            throw Failure(
+                .readOnly, "“\(source)” could not be removed: its folder cannot be changed.", detail: source.description
+            )
+        }
         guard try hasSameBytes(source, as: file, stop: stop) else { return false }
         try Files.remove(source)
         return true

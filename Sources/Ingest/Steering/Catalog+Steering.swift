@@ -50,7 +50,10 @@ extension Catalog {
             let changed = try database.run(
                 "UPDATE item SET intent = 'run', waiting = ?2 WHERE id = ?1 AND intent = 'cancelled' AND state <> 'cancelled'",
                 [SQLValue(item.id), SQLValue(why)])
-            if changed > 0 { try remember(item.id, HistoryEntry(.goesOn, words: why), in: database) }
+            guard changed > 0 else { return }
+            try remember(item.id, HistoryEntry(.goesOn, words: why), in: database)
+            // What was taken while it was to be cancelled did not move it on.
+            if item.state == .picked { try database.advanceIfNoneIsWanted(item) }
         }
     }
 

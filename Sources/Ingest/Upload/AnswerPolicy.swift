@@ -19,18 +19,7 @@ enum AnswerPolicy {
 
     private static func failure(_ response: HTTPResponse) -> Failure {
         if let failure = problem(response) { return failure }
-        let detail = detail(response)
-        if let failure = foreign(response) { return failure }
-        switch response.status {
-        case 401:
-            return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
-        case 403:
-            return Failure(.unauthorized, "The backend does not allow this: check the token.", detail: detail)
-        case 404: return Failure(.notFound, "The backend does not know this.", detail: detail)
-        case 409: return Failure(.conflict, "The backend has something else under this name.", detail: detail)
-        case 410: return Failure(.gone, "The backend does not have this any more.", detail: detail)
-        default: return common(response, by: "backend", detail)
-        }
+        return foreign(response, in: "backend") ?? common(response, by: "backend", detail(response))
     }
 
     // MARK: Parts
@@ -47,20 +36,43 @@ enum AnswerPolicy {
         throw timed(partFailure(response, url: url, wasRefused: wasRefused), response)
     }
 
+    /// A part that found nobody, where its URL leads to a store of its own: the backend may be well.
+    static func unreachable(_ failure: Failure) -> Failure {
+        guard failure.code == .backendUnreachable else { return failure }
+        var failure = failure
+        failure.message =
+            failure.remedy == .askUser
+            ? "The store's certificate is not valid: check \(storeAddress) at the backend."
+            : "The store cannot be reached: check the network and the store."
+        return failure
+    }
+
     private static func partFailure(_ response: HTTPResponse, url: String, wasRefused: Bool) -> Failure {
         if let failure = problem(response) { return failure }
         let detail = detail(response)
-        if let code = storeCode(response), let failure = storeFailure(code, detail) { return failure }
-        if let failure = foreign(response) { return failure }
+        let code = storeCode(response)
+        if let code, let failure = storeFailure(code, detail) { return failure }
         switch response.status {
-        case 401, 403:
-            if wasRefused, let failure = clockFailure(response, url: url, detail) { return failure }
-            return Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
-        case 404, 410: return Failure(.gone, "The store does not have this upload any more.", detail: detail)
+        case 401 where !isPage(response), 403 where !isPage(response):
+            return wasRefused
+                ? refusedAnew(response, url: url, detail)
+                : Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
+        case 404 where code != nil, 410 where code != nil:
+            return Failure(.gone, "The store does not have this upload any more.", detail: detail)
         case 200..<300:
             return Failure(.foreignAnswer, "What answers in the store's place is no store.", detail: detail)
-        default: return common(response, by: "store", detail)
+        case _ where code != nil: return common(response, by: "store", detail)
+        default: return foreign(response, in: "store") ?? common(response, by: "store", detail)
         }
+    }
+
+    /// Of a URL that was signed just now: nothing that this part could mend.
+    private static func refusedAnew(_ response: HTTPResponse, url: String, _ detail: String) -> Failure {
+        clockFailure(response, url: url, detail)
+            ?? Failure(
+                .backendError,
+                "The store refuses what the backend has signed just now: check the backend's key and the bucket's rules.",
+                detail: detail)
     }
 
     /// A store's own words, as far as they say more than its status (docs.aws.amazon.com, "Error responses"; Ceph's and MinIO's beside them).
@@ -69,13 +81,13 @@ enum AnswerPolicy {
         case "BadDigest", "InvalidDigest", "IncompleteBody":
             return Failure(.badDigest, "A part arrived damaged.", detail: detail)
         case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded":
-            return quota(detail)
+            return quota(at: "store", detail)
         case "RequestTimeTooSkewed", "RequestNotYetValid":
             return clock("The backend's clock and its store's are far apart: set the backend's right.", detail)
         case "InvalidAccessKeyId":
             return Failure(
                 .backendError, "The store does not accept the backend's key: check its settings.", detail: detail)
-        case "EntityTooLarge": return tooLarge(detail)
+        case "EntityTooLarge": return tooLarge(for: "store", detail)
         case "NoSuchUpload", "NoSuchKey":
             return Failure(.gone, "The store does not have this upload any more.", detail: detail)
         case "SlowDown", "ServiceUnavailable", "RequestTimeout":
@@ -84,7 +96,7 @@ enum AnswerPolicy {
             return Failure(.backendError, "The store reported a fault of its own.", detail: detail)
         case "TemporaryRedirect", "PermanentRedirect", "AuthorizationHeaderMalformed":
             return Failure(
-                .redirected, "The store wants this at another address: correct RUSHES_S3_ENDPOINT at the backend.",
+                .redirected, "The store wants this at another address: correct \(storeAddress) at the backend.",
                 detail: detail)
         default: return nil
         }
@@ -117,52 +129,56 @@ enum AnswerPolicy {
         return Failure(problem.code, problem.title, detail: problem.detail ?? "HTTP \(response.status)")
     }
 
+    private static let storeAddress = "RUSHES_S3_ENDPOINT"
+
     /// Not of the backend or the store, but of something on the way.
-    private static func foreign(_ response: HTTPResponse) -> Failure? {
+    private static func foreign(_ response: HTTPResponse, in whose: String) -> Failure? {
         let detail = detail(response)
         switch response.status {
         case 300..<400:
             let host = response.headers["Location"].flatMap { URLComponents(string: $0)?.host }
+            let address = whose == "store" ? "\(storeAddress) at the backend" : "the server's address"
             return Failure(
                 .redirected,
-                "The answer points to \(host.map { "“\($0)”" } ?? "another address"), where nothing is sent unasked: log in to the network if it wants that, or correct the server's address.",
+                "The answer points to \(host.map { "“\($0)”" } ?? "another address"), where nothing is sent unasked: log in to the network if it wants that, or correct \(address).",
                 detail: "\(detail) Location: \(response.headers["Location"] ?? "none")")
         // Network Authentication Required (RFC 6585), and a proxy that wants a login of its own.
-        case 407, 511: return page(detail)
+        case 407, 511: return page(in: whose, detail)
         // These a proxy may say of what it passes on: the body's size, and that nobody answers behind it.
-        case 413, 429, 500...: return nil
-        default: return isPage(response) ? page(detail) : nil
+        case 408, 413, 429, 500...: return nil
+        // Whoever refuses without words of its own is somebody else: a proxy says 404 while what it stands for is started again.
+        default: return page(in: whose, detail)
         }
     }
 
-    private static func page(_ detail: String) -> Failure {
+    private static func page(in whose: String, _ detail: String) -> Failure {
         Failure(
             .foreignAnswer,
-            "Something on the way answers in the backend's place: log in to the network if it wants that, or check its proxy.",
+            "Something on the way answers in the \(whose)'s place: log in to the network if it wants that, or check its proxy.",
             detail: detail)
     }
 
     private static func common(_ response: HTTPResponse, by who: String, _ detail: String) -> Failure {
         switch response.status {
         case 408, 429, 503: Failure(.busy, "The \(who) is busy.", detail: detail)
-        case 413: tooLarge(detail)
-        case 507: quota(detail)
+        case 413: tooLarge(for: who, detail)
+        case 507: quota(at: who, detail)
         case 400..<500: Failure(.badRequest, "The \(who) refused the request.", detail: detail)
         default: Failure(.backendError, "The \(who) reported a fault of its own.", detail: detail)
         }
     }
 
-    private static func quota(_ detail: String) -> Failure {
+    private static func quota(at who: String, _ detail: String) -> Failure {
         Failure(
-            .quotaExceeded, "The quota at the backend is used up: make room there, or have it raised.", detail: detail)
+            .quotaExceeded, "The quota at the \(who) is used up: make room there, or have it raised.", detail: detail)
     }
     private static func clock(_ message: String, _ detail: String) -> Failure {
         Failure(.clockSkewed, message, detail: detail)
     }
-    private static func tooLarge(_ detail: String) -> Failure {
+    private static func tooLarge(for who: String, _ detail: String) -> Failure {
         Failure(
             .bodyTooLarge,
-            "The backend, or a proxy before it, does not take so much at once: raise its limit to \(PartLimits.bytesRange.upperBound >> 20) MiB.",
+            "The \(who), or a proxy before it, does not take so much at once: raise its limit to \(PartLimits.bytesRange.upperBound >> 20) MiB.",
             detail: detail)
     }
 

@@ -8,7 +8,9 @@ public struct VerifyReport: Sendable {
     public internal(set) var files: [VerifiedFile] = []
     /// False where the backend could not be asked now: what it confirmed earlier counts then.
     public internal(set) var isBackendAsked = true
-    public var isSafe: Bool { !files.contains { $0.status.blocks } }
+    /// There is nothing but what systems leave: an empty card, or the place of one that is not there. No word about its safety then.
+    public var hasNothing: Bool { files.allSatisfy { $0.status == .system } }
+    public var isSafe: Bool { !hasNothing && !files.contains { $0.status.blocks } }
 }
 
 /// Hashes a card again and compares it with what is known. Reads only.
@@ -43,7 +45,9 @@ public struct Verification: Sendable {
                 let start = before
                 let (sha256, fault) = try await hash(file) { progress(Double(start + $0) / Double(total)) }
                 if let sha256 {
-                    try await backend.ask(plan.items(with: sha256))
+                    for known in plan.items(with: sha256) {
+                        try await backend.ask(known.item, of: known.shoot, for: sha256)
+                    }
                     report.files.append(
                         plan.status(of: file.path, bytes: file.size, sha256: sha256, answers: backend.answers))
                 } else {
@@ -100,15 +104,16 @@ extension Catalog {
     func known() async throws(Failure) -> [VerifyPlan.Known] {
         try database.rows(
             """
-            SELECT file.item, file.source, file.sha256, file.bytes, file.state = 'staged',
-                coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0)
+            SELECT file.item, file.source, file.sha256, coalesce(file.bytes, file.source_size), file.state = 'staged',
+                coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0), item.shoot
             FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
             WHERE file.role IN ('original', 'sidecar') AND file.state <> 'discarded' ORDER BY item.rowid
             """
         ).map { row throws(Failure) in
             VerifyPlan.Known(
-                item: try row.required(0, as: ItemID.self), source: row.blob(1).map { RawPath($0) },
+                item: try row.required(0, as: ItemID.self), shoot: try row.required(7, SQLRow.text),
+                source: row.blob(1).map { RawPath($0) },
                 sha256: row.text(2).flatMap { SHA256Digest(rawValue: $0) }, bytes: row.int(3), isStaged: row.bool(4),
                 isConfirmed: row.bool(5), isNoMedia: row.bool(6))
         }
@@ -116,7 +121,8 @@ extension Catalog {
 }
 
 extension Box {
-    public nonisolated var verification: Verification {
-        Verification(catalog: catalog, client: client)
+    /// - Parameter asks: false where it is known that the backend will not answer.
+    public nonisolated func verification(asks: Bool) -> Verification {
+        Verification(catalog: catalog, client: asks ? client : nil)
     }
 }

@@ -39,9 +39,11 @@ struct VerifyPlan: Sendable {
     /// A given file of an item.
     struct Known: Sendable, Equatable {
         var item: ItemID
+        var shoot = ""
         var source: RawPath?
         /// Nil as long as it is not in staging.
         var sha256: SHA256Digest?
+        /// When it was taken; when it was picked, as long as it is not in staging.
         var bytes: Int?
         var isStaged = false
         /// The backend had read the same hash when it was asked last.
@@ -67,7 +69,7 @@ struct VerifyPlan: Sendable {
     }
 
     /// Items that may hold these bytes at the backend: to be asked for.
-    func items(with sha256: SHA256Digest) -> [ItemID] { (byHash[sha256] ?? []).map(\.item) }
+    func items(with sha256: SHA256Digest) -> [Known] { byHash[sha256] ?? [] }
 
     /// - Parameter answers: of the items that the backend could be asked for; it counts more than what was known before.
     func status(of path: RawPath, bytes: Int, sha256: SHA256Digest, answers: Answers) -> VerifiedFile {
@@ -75,28 +77,38 @@ struct VerifyPlan: Sendable {
             VerifiedFile(path: path, status: status, item: item, words: words)
         }
         let same = byHash[sha256] ?? []
+        let changed = before(path, bytes: bytes, sha256: sha256).map { before in
+            file(.changed, before.item, Self.difference(bytes, before))
+        }
+        // Nothing at all is the same bytes everywhere: that some empty file is safe, or no media, says nothing of one that had bytes.
+        if bytes == 0, let changed { return changed }
         if let safe = same.first(where: { answers[$0.item]?.contains(sha256) ?? $0.isConfirmed }) {
             return file(.safe, safe.item)
         }
-        if let staged = same.first(where: \.isStaged) {
-            // What is no media is kept only because it was moved.
-            return staged.isNoMedia ? file(.notMedia, staged.item) : file(.staged, staged.item)
-        }
-        if let refused = same.first(where: \.isNoMedia) { return file(.notMedia, refused.item) }
+        // What is no media is kept only because it was moved.
+        if let staged = same.first(where: { $0.isStaged && !$0.isNoMedia }) { return file(.staged, staged.item) }
         if let lost = same.first(where: { $0.isConfirmed && answers[$0.item] != nil }) {
             return file(.notTaken, lost.item, "the backend does not have it any more")
         }
+        if let changed { return changed }
+        if let refused = same.first(where: \.isNoMedia) { return file(.notMedia, refused.item) }
         if bytes == 0 { return file(.notMedia, nil, "empty") }
-        if let before = (bySource[path] ?? []).last(where: { $0.sha256 != nil && $0.sha256 != sha256 }) {
-            return file(.changed, before.item, Self.difference(bytes, before.bytes))
-        }
         return file(.notTaken, bySource[path]?.last?.item)
     }
 
-    private static func difference(_ bytes: Int, _ before: Int?) -> String? {
-        guard let before, before != bytes else { return "other bytes than when it was taken" }
-        return bytes < before
-            ? "\(before - bytes) bytes shorter than when it was taken"
-            : "\(bytes - before) bytes longer than when it was taken"
+    /// What was taken from this path the last time, where that was other bytes and never these.
+    private func before(_ path: RawPath, bytes: Int, sha256: SHA256Digest) -> Known? {
+        let taken = bySource[path] ?? []
+        guard !taken.contains(where: { $0.sha256 == sha256 }) else { return nil }
+        // What was only picked has no hash; but it had bytes.
+        return taken.last { $0.sha256 != nil || bytes == 0 && $0.bytes ?? 0 > 0 }
+    }
+
+    private static func difference(_ now: Int, _ known: Known) -> String {
+        let when = known.sha256 == nil ? "picked" : "taken"
+        guard let before = known.bytes, before != now else { return "other bytes than when it was \(when)" }
+        return now < before
+            ? "\(before - now) bytes shorter than when it was \(when)"
+            : "\(now - before) bytes longer than when it was \(when)"
     }
 }

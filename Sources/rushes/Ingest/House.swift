@@ -8,6 +8,8 @@ import Vocabulary
 /// A box with its backend: a remote one, or the embedded one, which answers on a Unix socket in the home while the box works.
 struct House: Sendable {
     let box: Box
+    /// False where the backend in the home is the one to ask, and cannot be started since nothing can be written there.
+    let canAsk: Bool
     private let embedded: EmbeddedBackend?
     private let media: MediaJobs
 
@@ -15,11 +17,13 @@ struct House: Sendable {
     ///   - server: as `--server` names it; it goes before the settings.
     ///   - patience: seconds for which nothing at all may get through; nil waits for ever.
     ///   - startsBackend: false where it is known that none will be asked.
+    ///   - isLooking: nothing will be taken; the home may be one that cannot be written.
     static func open(
         _ configuration: Configuration, server: String?, media: MediaJobs, patience: Double? = 120,
-        startsBackend: Bool = true, inboxes: InboxSettings = .none
+        startsBackend: Bool = true, isLooking: Bool = false, inboxes: InboxSettings = .none
     ) async throws(Failure) -> House {
-        try configuration.makeHome()
+        if !isLooking { try configuration.makeHome() }
+        var canAsk = true
         var embedded: EmbeddedBackend?
         let address: ServerAddress
         if let named = server ?? configuration.server {
@@ -27,7 +31,10 @@ struct House: Sendable {
         } else {
             let backend = EmbeddedBackend(configuration, media: media, patience: patience)
             if startsBackend {
-                do throws(Failure) { try await backend.start() } catch { throw configuration.named(error) }
+                do throws(Failure) { try await backend.start() } catch {
+                    guard isLooking, error.code == .readOnly else { throw configuration.named(error) }
+                    canAsk = false
+                }
             }
             embedded = backend
             address = .socket(path: backend.socket)
@@ -49,7 +56,8 @@ struct House: Sendable {
         settings.patience = patience
         settings.inboxes = inboxes
         do throws(Failure) {
-            return House(box: try await Box.open(settings), embedded: embedded, media: media)
+            let box = isLooking ? try await Box.looking(settings) : try await Box.open(settings)
+            return House(box: box, canAsk: canAsk, embedded: embedded, media: media)
         } catch {
             await embedded?.stop()
             throw configuration.named(error)
@@ -76,6 +84,11 @@ struct House: Sendable {
         }
         guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
             throw Failure(.usage, "--server takes unix:PATH, http://… or https://….")
+        }
+        // The address is kept with the items, and stands in receipts that others read.
+        guard !text.dropFirst("https://".count).prefix(while: { $0 != "/" }).contains("@") else {
+            throw Failure(
+                .usage, "The server's address takes no user and no password: give a token in RUSHES_TOKEN.")
         }
         return .remote(url: text)
     }

@@ -125,6 +125,12 @@ enum IngestWords {
                 "\(processing) of them are not processed yet, and the backend ends with this command: rushes run, or the same command without --no-wait, finishes them."
             )
         }
+        let remaining = items.flatMap(\.remaining)
+        if let first = remaining.first {
+            lines.append(
+                "\(remaining.count) files were taken and could not be removed from where they were (\(first)): rushes status names them, and the next run tries again."
+            )
+        }
         return lines
     }
 

@@ -62,6 +62,7 @@ enum HistoryWords {
         case .startedAgain: "started again"
         case .staged: "in staging"
         case .sourceRemoved: "source removed"
+        case .sourceStays: "source not removed"
         case .probed: "probed"
         case .made: "made"
         case .planned: "to be sent"

@@ -59,6 +59,9 @@ enum StatusTable {
                 if !item.staged.isEmpty, item.state.isFinal {
                     line += "  in staging: \(item.staged.map(Output.printable).joined(separator: ", "))"
                 }
+                if !item.remaining.isEmpty, item.state != .picked {
+                    line += "  not removed yet: \(item.remaining.map(Output.printable).joined(separator: ", "))"
+                }
                 lines.append(line)
             }
         }
@@ -87,6 +90,11 @@ enum StatusTable {
                 "  \(file.role.rawValue.padded(10))  \(Output.printable(file.name)), \(file.bytes.map(IngestWords.amount) ?? "?"), \(hash)"
             )
             if let path = file.stagedPath { lines.append("              in staging: \(Output.printable(path))") }
+            if let source = file.remainingSource {
+                lines.append(
+                    "              taken, but could not be removed yet from \(Output.printable(source)): the next run tries again"
+                )
+            }
             if let state = file.uploadState {
                 let confirmed = file.confirmedSHA256 == nil ? "" : ", the backend read back the same hash"
                 lines.append(

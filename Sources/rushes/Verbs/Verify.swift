@@ -11,7 +11,7 @@ extension Verb {
         details: """
             Hashes every file again. Safe is what the backend has read itself with the same hash;
             it is asked again where it answers. Files that would be lost are named; what is no
-            media does not count. Exit code 3 when anything would be lost.
+            media does not count. Exit code 3 when anything would be lost, or nothing is there.
             """,
         options: [.server, .json]
     ) { arguments async throws(Failure) in
@@ -22,9 +22,10 @@ extension Verb {
             report = try await look(paths, .ofNothing)
         } else {
             let media = MediaJobs(try arguments.mediaSettings())
-            let house = try await House.open(configuration, server: arguments[.server], media: media)
+            let house = try await House.open(
+                configuration, server: arguments[.server], media: media, isLooking: true)
             do throws(Failure) {
-                report = try await look(paths, house.box.verification)
+                report = try await look(paths, house.box.verification(asks: house.canAsk))
                 await house.close()
             } catch {
                 await house.close()
@@ -83,7 +84,8 @@ enum VerifyWords {
             case backendAsked = "backend_asked"
         }
         init(_ report: VerifyReport) {
-            verdict = report.isSafe ? "safe to format" : "not safe to format"
+            verdict =
+                report.hasNothing ? "nothing to verify" : report.isSafe ? "safe to format" : "not safe to format"
             counts = Dictionary(report.files.map { ($0.status.rawValue, 1) }, uniquingKeysWith: +)
             backendAsked = report.isBackendAsked
         }
@@ -91,6 +93,7 @@ enum VerifyWords {
 
     /// What would be lost and what is no media, by name; the rest is counted. The verdict comes last.
     static func lines(_ report: VerifyReport) -> [String] {
+        if report.hasNothing { return ["nothing to verify: there are no files here. Is the card in its place?"] }
         var lines = report.files.filter { $0.status.blocks || $0.status == .notMedia }.map { file in
             "\(Output.printable(file.path.description)): \(words(file.status))"
                 + (file.words.map { " (\(Output.printable($0)))" } ?? "")
