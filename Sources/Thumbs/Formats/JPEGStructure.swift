@@ -41,6 +41,8 @@ struct JPEGStructure {
     private(set) var hasStrayBytes = false
     /// The directory of a multi-picture file (CIPA DC-007).
     private var pictures: ByteView?
+    /// Behind the end marker.
+    private var end: Int?
     private var hasJFIF = false
     private var adobeTransform: UInt8?
     private var profileParts: [Int: ByteView] = [:]
@@ -71,6 +73,7 @@ struct JPEGStructure {
             guard let marker = Self.nextMarker(bytes, from: &offset, inScan: hasScan) else { break }
             if marker == 0xD9 {
                 hasEnd = true
+                end = offset
                 break
             }
             if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }
@@ -98,8 +101,10 @@ struct JPEGStructure {
         // 16 bytes for each: attributes, length, place from the directory's start on.
         return (1..<max(1, min(table.count / 16, Self.pictureCountMax))).compactMap { index in
             guard let length = table.u32(at: index * 16 + 4, bigEndian: tags.isBigEndian),
-                let place = table.u32(at: index * 16 + 8, bigEndian: tags.isBigEndian), place > 0
+                let place = table.u32(at: index * 16 + 8, bigEndian: tags.isBigEndian)
             else { return nil }
+            // No place at all: it follows the first.
+            if place == 0 { return end.map { bytes.clamped(at: $0, count: Int(length)) } }
             return bytes.clamped(at: start - base + Int(place), count: Int(length))
         }
     }
