@@ -54,6 +54,7 @@ let package = Package(
         library("CWebP", pkgConfig: "libwebpdemux libwebp", apt: ["libwebp-dev"]),
         library("CTIFF", pkgConfig: "libtiff-4", apt: ["libtiff-dev"]),
         library("CJPEGXL", apt: ["libjxl-dev"]),
+        library("CZlib", pkgConfig: "zlib", apt: ["zlib1g-dev"]),
 
         // Filters over rows of samples, in the processor's vector instructions.
         .target(name: "CPlanes"),
@@ -79,7 +80,7 @@ let package = Package(
             "Thumbs",
             uses: [
                 "Vocabulary", "FFmpeg", "CTurboJPEG", "CJPEG", "CHEIF", "CRaw", "CLittleCMS", "CPNG", "CWebP", "CTIFF",
-                "CJPEGXL", "CPlanes",
+                "CJPEGXL", "CZlib", "CPlanes",
             ]),
         module("MediaJobs", uses: ["Vocabulary", "Files", "Digests", "Processes"]),
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <jpeglib.h>
+#include <jerror.h>
 #include "huffman.h"
 
 // libjpeg leaves a failed call by longjmp, which Swift must never see: every call that can fail is made here, inside its own setjmp.
@@ -17,7 +18,7 @@ typedef struct {
     struct jpeg_progress_mgr progress;
     rushes_huffman huffman;
     jmp_buf leave;
-    int is_damaged, is_finished;
+    int is_damaged, is_started, is_finished;
     int scan_count_max;
     char message[JMSG_LENGTH_MAX];
 } rushes_jpeg;
@@ -34,6 +35,8 @@ static inline void rushes_jpeg_on_error(j_common_ptr info) {
 static inline void rushes_jpeg_on_message(j_common_ptr info, int level) {
     rushes_jpeg *reader = rushes_jpeg_of(info);
     if (level >= 0 || reader->is_damaged) return;
+    // Between the segments before the picture's data.
+    if (!reader->is_started && info->err->msg_code == JWRN_EXTRANEOUS_DATA) return;
     (*info->err->format_message)(info, reader->message);
     reader->is_damaged = strstr(reader->message, "Corrupt JPEG data") || strstr(reader->message, "Premature end");
 }
@@ -150,6 +153,7 @@ static inline void rushes_jpeg_scale_chroma(rushes_jpeg *reader, int denominator
 static inline int rushes_jpeg_start(
     rushes_jpeg *reader, unsigned denominator, unsigned chroma_denominator, int reads_huffman) {
     if (setjmp(reader->leave)) return 0;
+    reader->is_started = 1;
     reader->info.scale_num = 1;
     reader->info.scale_denom = denominator;
     reader->info.out_color_space = reader->info.jpeg_color_space;

@@ -9,9 +9,6 @@ static inline int rushes_tiff_get16(TIFF *tiff, uint32_t tag, uint16_t *value) {
 static inline int rushes_tiff_get32(TIFF *tiff, uint32_t tag, uint32_t *value) {
     return TIFFGetFieldDefaulted(tiff, tag, value);
 }
-static inline int rushes_tiff_get_bytes(TIFF *tiff, uint32_t tag, uint32_t *count, const void **bytes) {
-    return TIFFGetField(tiff, tag, count, bytes);
-}
 static inline int rushes_tiff_get_extra_samples(TIFF *tiff, uint16_t *count, uint16_t **kinds) {
     return TIFFGetFieldDefaulted(tiff, TIFFTAG_EXTRASAMPLES, count, kinds);
 }

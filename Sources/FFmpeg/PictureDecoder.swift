@@ -7,46 +7,27 @@ package struct RGBAImage: Sendable, Equatable {
     package var height: Int
     package var pixels: [UInt8]
     package var hasAlpha: Bool
-    /// The ICC profile that came with the pixels.
-    package var profile: [UInt8]?
 
-    package init(width: Int, height: Int, pixels: [UInt8], hasAlpha: Bool, profile: [UInt8]? = nil) {
+    package init(width: Int, height: Int, pixels: [UInt8], hasAlpha: Bool) {
         self.width = width
         self.height = height
         self.pixels = pixels
         self.hasAlpha = hasAlpha
-        self.profile = profile
     }
 }
 
-/// Decodes the picture formats that FFmpeg knows (PNG, WebP, TIFF, BMP, PSD, GIF …) from a descriptor.
+/// Decodes a file of one picture, JPEG 2000 above all: other formats have libraries of their own.
 package enum PictureDecoder {
     /// A damaged tail must not keep the first picture from being found, nor a stream of damage the decoder busy for ever.
     static let packetMax = 64
 
-    /// What the header says, before anything large is allocated.
-    package struct Header: Sendable, Equatable {
-        package var codec: String?
-        package var format: String
-        package var width: Int
-        package var height: Int
-        package var pixelFormat: PixelFormat
-    }
-
-    package static func header(_ descriptor: Int32) throws(Failure) -> Header {
-        let demuxer = try Demuxer.open(descriptor, for: .picture)
-        let stream = try picture(of: demuxer)
-        return Header(
-            codec: stream.codec, format: demuxer.formatName, width: stream.width, height: stream.height,
-            pixelFormat: stream.pixelFormat)
-    }
-
+    /// The stream is not read before: that would decode the picture once more.
     /// - Parameter pixelCountMax: larger pictures are `too-large`.
     /// - Throws: `unsupported-codec`, `too-large`, `truncated` when nothing decodes, `corrupt`.
     package static func decodeFirstFrame(_ descriptor: Int32, pixelCountMax: Int, threads: Int = 1) throws(Failure)
         -> RGBAImage
     {
-        let demuxer = try Demuxer.open(descriptor, for: .picture)
+        let demuxer = try Demuxer.open(descriptor, for: .picture, readsStreams: false)
         let stream = try picture(of: demuxer)
         guard stream.width * stream.height <= pixelCountMax else {
             throw Failure(
@@ -101,11 +82,7 @@ package enum PictureDecoder {
             }
             count = rowBytes * height
         }
-        var profile: [UInt8]?
-        if let side = av_frame_get_side_data(frame.pointer, AV_FRAME_DATA_ICC_PROFILE) {
-            profile = [UInt8](UnsafeRawBufferPointer(start: side.pointee.data, count: side.pointee.size))
-        }
         return RGBAImage(
-            width: width, height: height, pixels: pixels, hasAlpha: frame.pixelFormat.hasAlpha, profile: profile)
+            width: width, height: height, pixels: pixels, hasAlpha: frame.pixelFormat.hasAlpha)
     }
 }

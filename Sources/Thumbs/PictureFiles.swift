@@ -19,7 +19,8 @@ enum PictureFiles {
                 : try TIFFFile(input.bytes, structure: structure, limits: limits)
         case .cr3, .raf: return try RAWFile(input.bytes, format: format, limits: limits)
         case .heif, .avif: return try HEIFFile(input, format: format, limits: limits)
-        case .bmp, .jp2: return try FFmpegFile(input, format: format, limits: limits)
+        case .bmp: return try BMPFile(input.bytes, limits: limits)
+        case .jp2: return try JP2File(input, limits: limits)
         default:
             throw Failure(.notMedia, "This is not a picture.", detail: format.rawValue)
         }

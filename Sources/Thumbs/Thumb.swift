@@ -63,7 +63,7 @@ public enum Thumb {
     {
         if let picture = try picture.decodeRows(size, budget: budget) { return picture }
         var whole = try picture.decode(longSide: size.longSide, budget: budget)
-        whole.raster.flattenOnWhite()
+        whole.raster.flattenOnWhite(paper: whole.encoding.paper)
         whole.raster = try Resampler.run(whole.raster, to: size, budget: budget)
         return whole
     }

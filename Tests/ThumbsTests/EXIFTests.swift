@@ -53,6 +53,49 @@ import Testing
         #expect(metadata.orientation == .turned270)
     }
 
+    /// An editor changes it with each save, but not what XMP kept of the shutter.
+    @Test func whenTheFileWasWrittenIsTheLastResort() {
+        let exif = ByteView(TIFFBuilder(bigEndian: false).directory([.text(0x0132, "2020:01:01 00:00:00")]))
+        let xmp = ByteView(Array("<x exif:DateTimeOriginal='1999-07-08T10:11:12'/>".utf8))
+        #expect(PhotoMetadata(exif: [exif], xmp: xmp).taken?.text == "1999-07-08T10:11:12")
+        let alone = PhotoMetadata(exif: [exif], xmp: nil).taken
+        #expect(alone?.text == "2020-01-01T00:00:00" && alone?.source == "DateTime")
+    }
+
+    @Test func aBlockThatCannotBeReadHidesNone() {
+        let good = TIFFBuilder(bigEndian: false).directory([.short(0x0112, 6)])
+        let empty = TIFFBuilder(bigEndian: true).directory([.text(0x0110, "X100")])
+        for first in [[], [0x4D, 0x4D], Array(good.prefix(5)), empty] {
+            let metadata = PhotoMetadata(exif: [first, good].map { ByteView($0) }, xmp: nil)
+            #expect(metadata.orientation == .turned90)
+        }
+        // In a JPEG they stand in segments of their own.
+        let bytes = try? Pictures.jpeg(PixelSize(width: 24, height: 16), exif: good)
+        var segment = ByteWriter()
+        segment.u16(0xFFE1, 8)
+        segment.text("Exif\0\0")
+        let file = bytes.map { Array($0.prefix(2)) + segment.bytes + Array($0.dropFirst(2)) } ?? []
+        #expect(JPEGStructure(ByteView(file))?.exif.count == 2)
+    }
+
+    private static let coordinates: [(latitude: String, longitude: String, degrees: [Double]?)] = [
+        ("48,30.0N", "11,15.6E", [48.5, 11.26]), ("33,27,0S", "151,12,36w", [-33.45, -151.21]),
+        ("48,30.0", "11,15E", nil), ("91,0N", "11,0E", nil), ("48N", "11E", nil), ("48,-3N", "11,0E", nil),
+        ("48,30N", "11,0N", nil), ("48,nanN", "11,0E", nil), ("48,,0N", "11,0E", nil),
+    ]
+
+    @Test(arguments: 0..<9) func xmpTellsThePlace(row: Int) {
+        let (latitude, longitude, degrees) = Self.coordinates[row]
+        let packet = "<rdf exif:GPSLatitude=\"\(latitude)\"><exif:GPSLongitude>\(longitude)</exif:GPSLongitude></rdf>"
+        let position = XMP.read(ByteView(Array(packet.utf8))).position
+        guard let degrees else {
+            #expect(position == nil)
+            return
+        }
+        #expect(abs((position?.latitude ?? 0) - degrees[0]) < 1e-9)
+        #expect(abs((position?.longitude ?? 0) - degrees[1]) < 1e-9)
+    }
+
     @Test func aBlockMayStartWithTheWordExif() {
         #expect(EXIF.read(ByteView(Array("Exif\0\0".utf8) + Self.full(bigEndian: true)))?.orientation == .turned90)
     }

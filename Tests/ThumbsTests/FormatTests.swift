@@ -216,6 +216,14 @@ import Vocabulary
         Self.expectQuarters(try Self.thumbnail(bytes, .tiff))
     }
 
+    @Test func aTIFFWhoseNextPageLiesBehindItsEndIsTruncated() throws {
+        var bytes = Self.tiff(photometric: 2, samples: 3, bits: 8, data: Self.rows().flatMap { $0 })
+        let link = 8 + 2 + 10 * 12
+        #expect(try Self.probe(bytes, .tiff).outcome == .accept)
+        bytes.replaceSubrange(link..<(link + 4), with: [0, 0, 0, 1])
+        #expect(try Self.probe(bytes, .tiff).reason?.code == .truncated)
+    }
+
     @Test func tiffWhoseStripsAreMissingIsTruncated() throws {
         let bytes = Self.tiff(photometric: 2, samples: 3, bits: 8, data: Self.rows().flatMap { $0 })
         #expect(try Self.probe(Array(bytes.prefix(bytes.count - 40)), .tiff).reason?.code == .truncated)
@@ -279,21 +287,6 @@ import Vocabulary
             try Self.probe(Self.psd(mode: 3, depth: 8, channels: 3, planes: [[1, 2]]), .psd).reason?.code == .truncated)
     }
 
-    @Test func bmpShowsItsColoursAndItsMissingEnd() throws {
-        var writer = ByteWriter(bigEndian: false)
-        var data: [UInt8] = []
-        for row in Self.rows().reversed() {
-            for x in 0..<Self.size.width { data += row[(x * 3)..<(x * 3 + 3)].reversed() }
-        }
-        writer.text("BM")
-        writer.u32(54 + data.count, 0, 54, 40, Self.size.width, Self.size.height)
-        writer.u16(1, 24)
-        writer.u32(0, data.count, 2835, 2835, 0, 0)
-        writer.bytes += data
-        Self.expectQuarters(try Self.thumbnail(writer.bytes, .bmp))
-        #expect(try Self.probe(Array(writer.bytes.dropLast(30)), .bmp).reason?.code == .truncated)
-    }
-
     // MARK: - JPEG
 
     @Test func aJPEGWithDamageInsideIsAcceptedWithAWarning() throws {
@@ -309,6 +302,57 @@ import Vocabulary
         let report = try Self.probe(Array(bytes.dropLast(2)), .jpeg)
         #expect(report.outcome == .accept)
         #expect(report.warnings.map(\.code) == ["end-marker-missing"])
+    }
+
+    @Test func strayBytesBetweenSegmentsCostNoPixel() throws {
+        var bytes = try Pictures.jpeg(Self.size)
+        let table = try #require(bytes.indices.first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDB })
+        bytes.insert(contentsOf: [1, 2, 3, 4, 5], at: table)
+        let report = try Self.probe(bytes, .jpeg)
+        #expect(report.outcome == .accept && report.warnings.isEmpty)
+    }
+
+    @Test func aProfileOfWhichAPartIsMissingIsToldOf() throws {
+        var bytes = try Pictures.jpeg(Self.size)
+        var part = ByteWriter()
+        part.u16(0xFFE2, 18)
+        part.text("ICC_PROFILE\0")
+        part.u8(1, 2, 3, 4)
+        bytes.insert(contentsOf: part.bytes, at: 2)
+        #expect(try Self.probe(bytes, .jpeg).warnings.map(\.code) == ["profile-ignored"])
+    }
+
+    /// Phones put it behind the picture, and say so in the second picture's XMP only.
+    @Test(arguments: [true, false]) func aGainMapIsFoundInTheSecondPicture(isThere: Bool) throws {
+        let plain = try Pictures.jpeg(Self.size)
+        var packet = ByteWriter()
+        let xmp = isThere ? "<x apdi:AuxiliaryImageType='urn:com:apple:photo:2020:aux:hdrgainmap'/>" : "<x/>"
+        packet.u16(0xFFE1, xmp.utf8.count + 31)
+        packet.text("http://ns.adobe.com/xap/1.0/\0" + xmp)
+        let second = Array(plain[..<2]) + packet.bytes + Array(plain[2...])
+        func file(offset: Int) -> [UInt8] {
+            var entries = ByteWriter()
+            entries.u32(0, plain.count, 0, 0, 0, second.count, offset, 0)
+            let tags = TIFFBuilder(bigEndian: true).directory([.bytes(0xB002, entries.bytes)])
+            var segment = ByteWriter()
+            segment.u16(0xFFE2, tags.count + 6)
+            segment.text("MPF\0")
+            return Array(plain[..<2]) + segment.bytes + tags + Array(plain[2...]) + second
+        }
+        // Counted from the directory's own start, 10 bytes into the file.
+        let bytes = file(offset: file(offset: 0).count - second.count - 10)
+        #expect(try Self.probe(bytes, .jpeg).facts?.hasGainMap == isThere)
+    }
+
+    @Test func aWebPThatIsOneByteShortIsTruncated() {
+        var file = ByteWriter(bigEndian: false)
+        file.text("RIFF")
+        file.u32(4 + 8 + 20)
+        file.text("WEBPVP8L")
+        file.u32(20)
+        file.bytes += [UInt8](repeating: 0, count: 20)
+        #expect(WebPStructure(ByteView(file.bytes))?.isCut == false)
+        #expect(WebPStructure(ByteView(Array(file.bytes.dropLast())))?.isCut == true)
     }
 
     @Test func whatFollowsTheEndOfAJPEGDoesNotMatter() throws {

@@ -45,7 +45,15 @@ import Vocabulary
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
     }
 
-    private static func file(_ transforms: [(type: String, value: Int)]) throws -> [UInt8] {
+    /// The middle 48 x 32 of the picture as it is stored.
+    private static let aperture: [UInt8] = [48, 1, 32, 1, 0, 1, 0, 1].flatMap { [0, 0, 0, $0] }
+
+    /// - Parameters:
+    ///   - turnsFirst: the transforms are listed before the size.
+    ///   - asIdentity: they belong to an item that is the coded one, turned.
+    private static func file(
+        _ transforms: [(type: String, value: Int)], turnsFirst: Bool = false, asIdentity: Bool = false
+    ) throws -> [UInt8] {
         let coded = try #require(coded)
         func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
             var writer = ByteWriter()
@@ -63,29 +71,35 @@ import Vocabulary
         let color = box("colr", Array("nclx".utf8) + [0, 1, 0, 13, 0, 6, 0x80])
         let properties =
             full("ispe") { $0.u32(size.width, size.height) } + box("av1C", coded.configuration)
-            + full("pixi") { $0.u8(3, 8, 8, 8) } + color + transforms.flatMap { box($0.type, [UInt8($0.value)]) }
-        let count = 4 + transforms.count
+            + full("pixi") { $0.u8(3, 8, 8, 8) } + color
+            + transforms.flatMap { box($0.type, $0.type == "clap" ? aperture : [UInt8($0.value)]) }
+        let turns = transforms.indices.map { 5 + $0 }
+        let listed = asIdentity ? [1, 2, 3, 4] : turnsFirst ? turns + [1, 2, 3, 4] : [1, 2, 3, 4] + turns
+        // What must be understood has the upper bit.
+        func links(_ item: Int, _ list: [Int]) -> [UInt8] {
+            [0, UInt8(item), UInt8(list.count)] + list.map { UInt8([1, 3, 4].contains($0) ? $0 : $0 | 0x80) }
+        }
         func meta(_ offset: Int) -> [UInt8] {
             full("meta") { meta in
                 meta.bytes += full("hdlr") {
                     $0.u32(0); $0.text("pict"); $0.u32(0, 0, 0); $0.u8(0)
                 }
-                meta.bytes += full("pitm") { $0.u16(1) }
+                meta.bytes += full("pitm") { $0.u16(asIdentity ? 2 : 1) }
                 meta.bytes += full("iinf") { list in
-                    list.u16(1)
-                    list.bytes += full("infe", version: 2) {
-                        $0.u16(1, 0); $0.text("av01"); $0.u8(0)
+                    list.u16(asIdentity ? 2 : 1)
+                    for (id, type) in [(1, "av01")] + (asIdentity ? [(2, "iden")] : []) {
+                        list.bytes += full("infe", version: 2) {
+                            $0.u16(id, 0); $0.text(type); $0.u8(0)
+                        }
                     }
                 }
                 meta.bytes += full("iloc") {
                     $0.u16(0x4400, 1, 1, 0, 1); $0.u32(offset, coded.bytes.count)
                 }
+                if asIdentity { meta.bytes += full("iref") { $0.bytes += box("dimg", [0, 2, 0, 1, 0, 1]) } }
                 let associations = full("ipma") { list in
-                    list.u32(1)
-                    list.u16(1)
-                    list.u8(count)
-                    // What must be understood has the upper bit.
-                    for index in 1...count { list.u8(index == 1 || index == 3 || index == 4 ? index : index | 0x80) }
+                    list.u32(asIdentity ? 2 : 1)
+                    list.bytes += links(1, listed) + (asIdentity ? links(2, turns) : [])
                 }
                 meta.bytes += box("iprp", box("ipco", properties) + associations)
             }
@@ -96,7 +110,7 @@ import Vocabulary
     }
 
     /// `irot` turns against the clock by so many quarters, then `imir` mirrors: axis 0 top to bottom, axis 1 left to right.
-    private static func source(x: Int, y: Int, quarters: Int, axis: Int?) -> (x: Int, y: Int) {
+    private static func source(x: Int, y: Int, of size: PixelSize, quarters: Int, axis: Int?) -> (x: Int, y: Int) {
         var (width, height) = (size.width, size.height)
         if quarters % 2 == 1 { swap(&width, &height) }
         var (x, y) = (axis == 1 ? width - 1 - x : x, axis == 0 ? height - 1 - y : y)
@@ -110,20 +124,57 @@ import Vocabulary
 
     @Test(arguments: 0..<4, [nil, 0, 1])
     func everyTurnAndMirrorShowsThePictureThatItMeans(quarters: Int, axis: Int?) throws {
+        try Self.expectTurned(quarters: quarters, axis: axis) { try Self.file($0) }
+    }
+
+    /// libheif counts the sides by the order of the list, and shows the picture as it is meant all the same.
+    @Test(arguments: 0..<4, [false, true]) func whereTheSizeIsListedDoesNotMatter(quarters: Int, isCropped: Bool) throws
+    {
+        try Self.expectTurned(quarters: quarters, axis: 1, isCropped: isCropped) { try Self.file($0, turnsFirst: true) }
+    }
+
+    /// An item that is another one, cropped and turned: libheif reads no file that has one.
+    @Test(arguments: 0..<4, [false, true]) func anIdentityHasThePictureOfItsSource(quarters: Int, isCropped: Bool)
+        throws
+    {
+        try Self.expectTurned(quarters: quarters, axis: 0, isCropped: isCropped) { try Self.file($0, asIdentity: true) }
+    }
+
+    @Test(arguments: [UInt64(7), 8]) func identitiesWithWrongBytesNeverTrap(seed: UInt64) throws {
+        var numbers = SeededNumbers(state: seed)
+        let whole = try Self.file([(type: "irot", value: 1)], asIdentity: true)
+        for _ in 0..<2000 {
+            var file = whole
+            for _ in 0..<Int.random(in: 1...6, using: &numbers) {
+                file[Int.random(in: 0..<400, using: &numbers)] =
+                    [0, 1, 0xFF, 0x7F].randomElement(using: &numbers) ?? 0
+            }
+            let view = ByteView(file)
+            if let resolved = HEIFIdentities.resolved(view, HEIFStructure(view)) {
+                #expect(resolved.count < 2 * whole.count)
+            }
+        }
+    }
+
+    private static func expectTurned(
+        quarters: Int, axis: Int?, isCropped: Bool = false, _ make: ([(type: String, value: Int)]) throws -> [UInt8]
+    ) throws {
+        let size = isCropped ? PixelSize(width: 48, height: 32) : Self.size
+        let crop = isCropped ? [(type: "clap", value: 0)] : []
         let turns = quarters == 0 ? [] : [(type: "irot", value: quarters)]
-        let bytes = try Self.file(turns + (axis.map { [(type: "imir", value: $0)] } ?? []))
+        let bytes = try make(crop + turns + (axis.map { [(type: "imir", value: $0)] } ?? []))
         let (file, sink) = (Scratch(bytes), RecordingSink())
         let report = try Thumb.make(
             file.descriptor, format: .avif, file: "x", settings: ThumbSettings(sizes: [96]), limits: MediaLimits(),
             sink: sink)
         #expect(report.outcome == .made, "\(report.reason?.message ?? "")")
         let pixels = try Pixels(jpeg: #require(sink.files["96"]).bytes)
-        let upright = quarters % 2 == 0 ? Self.size : PixelSize(width: Self.size.height, height: Self.size.width)
+        let upright = quarters % 2 == 0 ? size : PixelSize(width: size.height, height: size.width)
         #expect(pixels.raster.size == upright)
         for (x, y) in [(1, 1), (3, 1), (1, 3), (3, 3)] {
             let at = (x * upright.width / 4, y * upright.height / 4)
-            let from = Self.source(x: at.0, y: at.1, quarters: quarters, axis: axis)
-            let expected = Pictures.color(x: from.x, y: from.y, of: Self.size)
+            let from = source(x: at.0, y: at.1, of: size, quarters: quarters, axis: axis)
+            let expected = Pictures.color(x: from.x, y: from.y, of: size)
             #expect(
                 pixels.isNear(expected, x: at.0, y: at.1, within: 16),
                 "\(at): \(pixels[at.0, at.1]), expected \(expected)")

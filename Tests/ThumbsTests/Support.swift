@@ -127,9 +127,22 @@ enum Pictures {
         var header = ByteWriter()
         header.u32(size.width, size.height)
         header.u8(depth, colorType, 0, 0, 0)
+        let pixels = zlib(rows.flatMap { [0] + $0 })
+        var file = ByteWriter(bytes: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        for (type, body) in [("IHDR", header.bytes)] + before + [("IDAT", pixels)] + after + [
+            ("IEND", [])
+        ] {
+            file.u32(body.count)
+            file.text(type)
+            file.bytes += body
+            file.u32(Int(crc(Array(type.utf8) + body)))
+        }
+        return file.bytes
+    }
+
+    /// A zlib stream of blocks that are only stored.
+    static func zlib(_ raw: [UInt8]) -> [UInt8] {
         var deflate: [UInt8] = [0x78, 0x01]
-        var raw: [UInt8] = []
-        for row in rows { raw += [0] + row }
         var position = 0
         repeat {
             let count = min(65535, raw.count - position)
@@ -143,16 +156,7 @@ enum Pictures {
         for byte in raw { (a, b) = ((a + Int(byte)) % 65521, (b + a + Int(byte)) % 65521) }
         var check = ByteWriter()
         check.u32(b << 16 | a)
-        var file = ByteWriter(bytes: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        for (type, body) in [("IHDR", header.bytes)] + before + [("IDAT", deflate + check.bytes)] + after + [
-            ("IEND", [])
-        ] {
-            file.u32(body.count)
-            file.text(type)
-            file.bytes += body
-            file.u32(Int(crc(Array(type.utf8) + body)))
-        }
-        return file.bytes
+        return deflate + check.bytes
     }
 
     private static func crc(_ bytes: [UInt8]) -> UInt32 {

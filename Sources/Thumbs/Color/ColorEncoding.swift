@@ -8,9 +8,10 @@ enum ColorEncoding {
     /// PNG's gAMA and cHRM: the encoding exponent and eight chromaticities (white, red, green, blue; x, y).
     case gamma(exponent: Double, chromaticities: [Double]?)
 
-    var isHDR: Bool {
-        if case .codePoints(let points) = self { return points.hdr != nil }
-        return false
+    /// White paper, as a share of the largest value: what is shown as white of SDR in an HDR picture.
+    var paper: Double {
+        if case .codePoints(let points) = self { return points.paper }
+        return 1
     }
 }
 
@@ -27,6 +28,15 @@ struct CodePoints: Sendable, Equatable {
         case 16: .pq
         case 18: .hlg
         default: nil
+        }
+    }
+
+    /// ITU-R BT.2408, table 1: PQ's signal of 203 cd/m², and HLG's.
+    var paper: Double {
+        switch hdr {
+        case .pq: Double(PQ.encode(ToneMap.whiteNits))
+        case .hlg: 0.75
+        case nil: 1
         }
     }
 

@@ -4,6 +4,9 @@ import Vocabulary
 /// From whatever a picture's numbers mean to 8-bit sRGB, by Little CMS: relative colorimetric with black point compensation,
 /// as photo viewers do it.
 enum ColorTransform {
+    static let profileIgnored = MediaWarning(
+        "profile-ignored", "The picture's colour profile is damaged or does not fit it.")
+
     /// - Parameter raster: without alpha.
     /// - Returns: 8 bits, grey or RGB. A profile that is damaged or of another kind of colour is left aside, with a warning.
     static func toSRGB(_ raster: Raster, _ encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> (
@@ -16,12 +19,11 @@ enum ColorTransform {
         case .profile(let bytes):
             source = Profile(icc: bytes, for: raster.layout)
             if source == nil {
-                warnings.append(
-                    MediaWarning("profile-ignored", "The picture's colour profile is damaged or does not fit it."))
+                warnings.append(profileIgnored)
             }
         case .codePoints(let points):
-            if raster.layout == .rgb, let toneMap = ToneMap(points) {
-                return (try toneMap.run(raster, budget: budget), warnings)
+            if raster.layout == .rgb || raster.layout == .grey, let toneMap = ToneMap(points) {
+                return (try toneMap.run(try raster.asRGB(budget: budget), budget: budget), warnings)
             }
             source = points.isPlain || raster.layout != .rgb ? nil : Profile(points)
         case .gamma(let exponent, let chromaticities):

@@ -5,7 +5,7 @@ struct YCbCrCoding: Equatable {
     /// Luma's shares of red and blue.
     private let red: Double
     private let blue: Double
-    private let isFullRange: Bool
+    let isFullRange: Bool
 
     /// BT.601 in the full range (JFIF 1.02).
     static let jpeg = YCbCrCoding(red: 0.299, blue: 0.114, isFullRange: true)

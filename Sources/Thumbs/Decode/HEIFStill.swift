@@ -16,6 +16,10 @@ final class HEIFStill {
     private(set) var encoding: ColorEncoding = .plain
     private(set) var codePoints: CodePoints?
     private(set) var metadata = PhotoMetadata()
+    var hasAlpha: Bool { heif_image_handle_has_alpha_channel(handle) != 0 }
+    private let isAV1: Bool
+    /// RGB is coded as it is, in the limited range, which libheif does not see.
+    private var isLimitedRGB = false
     // libheif reads from these bytes for as long as the context lives.
     private let bytes: ByteView
     private let context: OpaquePointer
@@ -26,6 +30,7 @@ final class HEIFStill {
     init(_ bytes: ByteView, _ structure: HEIFStructure) throws(Failure) {
         guard let context = heif_context_alloc() else { throw Failure(.internalError, "libheif could not be started.") }
         self.bytes = bytes
+        isAV1 = structure.codedItem?.type == "av01"
         chroma = structure.isOverlay ? nil : structure.chroma
         // The bound on pixels is ours; libheif's own is on each side, and panoramas are longer.
         let longSide = max(Self.longSideDefault, structure.size?.longSide ?? 0)
@@ -39,8 +44,11 @@ final class HEIFStill {
         }
         self.context = context
         self.handle = handle
-        size = PixelSize(
-            width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
+        // libheif's own count takes a turn that is listed before the size for none.
+        size =
+            structure.uprightSize
+            ?? PixelSize(
+                width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
         depth = max(8, Int(heif_image_handle_get_luma_bits_per_pixel(handle)))
         readColor()
         readMetadata()
@@ -53,7 +61,6 @@ final class HEIFStill {
 
     /// The whole picture: libheif knows no smaller scale.
     func decode(budget: MemoryBudget) throws(Failure) -> DecodedPicture {
-        let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
         let isDeep = depth > 8
         let sampleBytes = isDeep ? 2 : 1
         // YCbCr of up to full chroma, libheif's RGB, and ours.
@@ -62,6 +69,10 @@ final class HEIFStill {
             throw Failure(.internalError, "libheif could not be started.")
         }
         defer { heif_decoding_options_free(options) }
+        let alphaRange = hasAlpha && isAV1 ? HEIFAlpha.range(of: handle) : .full
+        if self.chroma == HEIFStructure.Chroma.none, let grey = try decodeGrey(alphaRange, budget: budget) {
+            return grey
+        }
         let chroma: heif_chroma
         switch (isDeep, hasAlpha) {
         case (false, false): chroma = heif_chroma_interleaved_RGB
@@ -96,12 +107,56 @@ final class HEIFStill {
                 samples[index] = value << UInt16(16 - bits) | value >> UInt16(2 * bits - 16)
             }
         }
+        if isLimitedRGB { raster.expand(channels: 0..<3, from: .limited(depth)) }
+        if hasAlpha { raster.expand(channels: 3..<4, from: alphaRange) }
+        return DecodedPicture(raster: raster, encoding: Self.encoding(encoding, of: image))
+    }
+
+    /// Grey as it is coded: libheif's way to RGB forgets the limited range of more than 8 bits. Nil for what it gives in RGB only.
+    private func decodeGrey(_ alphaRange: SampleRange, budget: MemoryBudget) throws(Failure) -> DecodedPicture? {
+        var image: OpaquePointer?
+        let status = heif_decode_image(handle, &image, heif_colorspace_monochrome, heif_chroma_monochrome, nil)
+        if status.code == heif_error_Unsupported_feature { return nil }
+        guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
+        defer { heif_image_release(image) }
+        let size = PixelSize(
+            width: Int(heif_image_get_width(image, heif_channel_Y)),
+            height: Int(heif_image_get_height(image, heif_channel_Y)))
+        let channels = hasAlpha ? [heif_channel_Y, heif_channel_Alpha] : [heif_channel_Y]
+        guard let coding = Self.coding(image), channels.allSatisfy({ heif_image_has_channel(image, $0) != 0 }) else {
+            return nil
+        }
+        let raster = try Raster(size: size, layout: hasAlpha ? .greyAlpha : .grey, depth: 16, budget: budget)
+        let output = raster.pixels.bindMemory(to: UInt16.self)
+        for (index, channel) in channels.enumerated() {
+            var stride: Int32 = 0
+            let bits = Int(heif_image_get_bits_per_pixel_range(image, channel))
+            guard let plane = heif_image_get_plane_readonly(image, channel, &stride), (8...16).contains(bits),
+                Int(heif_image_get_width(image, channel)) == size.width,
+                Int(heif_image_get_height(image, channel)) == size.height
+            else { return nil }
+            let last = UInt32(1) << UInt32(bits) - 1
+            for y in 0..<size.height {
+                let row = UnsafeRawPointer(plane + y * Int(stride))
+                for x in 0..<size.width {
+                    let value =
+                        bits == 8
+                        ? UInt32(row.load(fromByteOffset: x, as: UInt8.self))
+                        : UInt32(UInt16(littleEndian: row.load(fromByteOffset: x * 2, as: UInt16.self)))
+                    output[(y * size.width + x) * channels.count + index] = UInt16(
+                        truncatingIfNeeded: (min(value, last) * 65535 + last / 2) / last)
+                }
+            }
+        }
+        raster.isPremultiplied = heif_image_handle_is_premultiplied_alpha(handle) != 0
+        raster.expand(channels: 0..<1, from: coding.isFullRange ? .full : .limited(depth))
+        if hasAlpha { raster.expand(channels: 1..<2, from: alphaRange) }
         return DecodedPicture(raster: raster, encoding: Self.encoding(encoding, of: image))
     }
 
     /// Luma and chroma of an ordinary picture of 8 bits, scaled without a way through RGB; nil for all others.
     func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
-        guard depth == 8, let chroma, heif_image_handle_has_alpha_channel(handle) == 0, codePoints?.hdr == nil,
+        guard depth == 8, let chroma, !hasAlpha, codePoints?.hdr == nil,
             codePoints?.matrix.map({ YCbCrCoding(matrix: $0, isFullRange: true) != nil }) ?? true
         else { return nil }
         // The decoder's planes and those of libheif, some tiles, and ours.
@@ -111,6 +166,8 @@ final class HEIFStill {
         // Asked for nothing, libheif would give RGB.
         let (space, format) = Self.asCoded(chroma)
         let status = heif_decode_image(handle, &image, space, format, nil)
+        // What it cannot crop or turn so, such as grey, it can in RGB.
+        if status.code == heif_error_Unsupported_feature { return nil }
         guard status.code == heif_error_Ok, let image else { throw Self.failure(status) }
         defer { heif_image_release(image) }
         let channels: [heif_channel]
@@ -178,6 +235,7 @@ final class HEIFStill {
         var found: UnsafeMutablePointer<heif_color_profile_nclx>?
         if heif_image_handle_get_nclx_color_profile(handle, &found).code == heif_error_Ok, let found {
             codePoints = CodePoints(found.pointee)
+            isLimitedRGB = codePoints?.matrix == 0 && found.pointee.full_range_flag == 0
             heif_nclx_color_profile_free(found)
         }
         let count = heif_image_handle_get_raw_color_profile_size(handle)
@@ -191,6 +249,7 @@ final class HEIFStill {
     private func readMetadata() {
         var ids = [heif_item_id](repeating: 0, count: Self.metadataBlocksMax)
         let count = heif_image_handle_get_list_of_metadata_block_IDs(handle, nil, &ids, Int32(ids.count))
+        var (exif, xmp): ([ByteView], ByteView?) = ([], nil)
         for id in ids.prefix(max(0, Int(count))) {
             let size = heif_image_handle_get_metadata_size(handle, id)
             guard size > 4, size <= Self.metadataBytesMax, let type = heif_image_handle_get_metadata_type(handle, id)
@@ -203,14 +262,12 @@ final class HEIFStill {
             switch String(cString: type) {
             case "Exif":
                 // Four bytes say how many come before the TIFF header.
-                guard let skipped = view.u32(at: 0), let exif = EXIF.read(view.suffix(from: 4 + Int(skipped))) else {
-                    continue
-                }
-                metadata = exif.completed(by: metadata)
-            case "mime": metadata = metadata.completed(by: XMP.read(view))
+                if let skipped = view.u32(at: 0) { exif.append(view.suffix(from: 4 + Int(skipped))) }
+            case "mime": xmp = xmp ?? view
             default: continue
             }
         }
+        metadata = PhotoMetadata(exif: exif, xmp: xmp)
     }
 
     private static func failure(_ status: heif_error) -> Failure {

@@ -55,6 +55,9 @@ final class RAWDevelopment {
         raw.pointee.params.use_camera_wb = 1
         raw.pointee.params.output_bps = 8
         raw.pointee.params.user_flip = 0
+        // sRGB's curve (IEC 61966-2-1) as its power and its slope in the shadows; LibRaw's own is that of BT.709.
+        raw.pointee.params.gamm.0 = 1 / 2.4
+        raw.pointee.params.gamm.1 = 12.92
         if !isUnpacked {
             try check(libraw_unpack(raw))
             isUnpacked = true

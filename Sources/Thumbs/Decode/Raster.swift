@@ -54,31 +54,47 @@ final class Raster {
     func row(_ y: Int) -> UnsafeMutableRawPointer { pixels.baseAddress.unsafelyUnwrapped + y * rowBytes }
     func clear() { pixels.initializeMemory(as: UInt8.self, repeating: 0) }
 
+    /// Grey three times; itself where it is RGB.
+    func asRGB(budget: MemoryBudget) throws(Failure) -> Raster {
+        guard layout == .grey else { return self }
+        let result = try Raster(size: size, layout: .rgb, depth: depth, budget: budget)
+        func spread<Sample: FixedWidthInteger>(_: Sample.Type) {
+            let (from, to) = (pixels.bindMemory(to: Sample.self), result.pixels.bindMemory(to: Sample.self))
+            for index in 0..<(size.width * size.height) {
+                for channel in 0..<3 { to[index * 3 + channel] = from[index] }
+            }
+        }
+        if depth == 8 { spread(UInt8.self) } else { spread(UInt16.self) }
+        return result
+    }
+
     /// Another picture is about to be read into it, as it was made for.
     func reuse(as layout: Layout) { self.layout = layout }
 
-    /// Lays the picture on white, in place. White is the largest value in every layout that can have alpha.
-    func flattenOnWhite() {
+    /// Lays the picture on white, in place.
+    /// - Parameter paper: what white is of the largest value, which it is in every layout that can have alpha but of HDR.
+    func flattenOnWhite(paper: Double = 1) {
         guard layout.hasAlpha else { return }
-        if depth == 8 { flatten(UInt8.self, UInt32.self) } else { flatten(UInt16.self, UInt64.self) }
+        if depth == 8 { flatten(UInt8.self, UInt32.self, paper) } else { flatten(UInt16.self, UInt64.self, paper) }
         layout = layout.withoutAlpha
     }
 
     private func flatten<Sample: FixedWidthInteger & UnsignedInteger, Wide: FixedWidthInteger & UnsignedInteger>(
-        _: Sample.Type, _: Wide.Type
+        _: Sample.Type, _: Wide.Type, _ paper: Double
     ) {
         let colors = layout.channelCount - 1
         let samples = pixels.bindMemory(to: Sample.self)
         let white = Wide(Sample.max)
+        let sheet = Wide((Double(Sample.max) * paper).rounded())
         let premultiplied = isPremultiplied
         var (from, to) = (0, 0)
         for _ in 0..<(size.width * size.height) {
             let alpha = Wide(samples[from + colors])
-            let paper = white * (white - alpha)
+            let below = sheet * (white - alpha)
             for channel in 0..<colors {
                 let value = Wide(samples[from + channel])
                 let above = premultiplied ? min(value, alpha) * white : value * alpha
-                samples[to + channel] = Sample(truncatingIfNeeded: (above + paper + white / 2) / white)
+                samples[to + channel] = Sample(truncatingIfNeeded: (above + below + white / 2) / white)
             }
             from += colors + 1
             to += colors

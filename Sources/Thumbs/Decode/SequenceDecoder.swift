@@ -9,7 +9,7 @@ enum SequenceDecoder {
     static func firstFrame(_ input: PictureInput, limits: MediaLimits, budget: MemoryBudget) throws(Failure) -> Raster {
         let image: RGBAImage
         do throws(Failure) { image = try decode(input.descriptor, limits: limits) } catch {
-            throw FFmpegFile.verdict(error)
+            throw JP2File.verdict(error)
         }
         let raster = try Raster(
             size: PixelSize(width: image.width, height: image.height), layout: .rgba, depth: 8, budget: budget)

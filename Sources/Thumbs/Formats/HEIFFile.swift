@@ -14,34 +14,42 @@ final class HEIFFile: PictureFile {
     init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.input = input
         self.limits = limits
-        let structure = HEIFStructure(input.bytes)
+        var (bytes, structure) = (input.bytes, HEIFStructure(input.bytes))
         // The size is known before libheif looks at anything.
         if let size = structure.size {
             try PictureHeader(size: size, codec: "").admit(limits)
         }
         if structure.lacksBytes { throw .truncated("items or boxes beyond the end of the file") }
+        if structure.items.values.contains(where: { $0.type == "iden" }) {
+            // A copy of the file, which is mapped already.
+            try MemoryBudget(limits, input: input).admit(sum(bytes.count, bytes.count, HEIFIdentities.metaBytesMax))
+            if let resolved = HEIFIdentities.resolved(bytes, structure) {
+                bytes = ByteView(resolved)
+                structure = HEIFStructure(bytes)
+                if let size = structure.size { try PictureHeader(size: size, codec: "").admit(limits) }
+            }
+        }
 
         var header: PictureHeader
-        if structure.primary == nil, let sequence = structure.sequence {
-            still = nil
+        still = try Self.still(bytes, structure)
+        if still == nil, let sequence = structure.sequence {
             header = PictureHeader(size: sequence.size, codec: Self.codec(sequence.codec, format))
         } else {
-            let still = try HEIFStill(input.bytes, structure)
-            self.still = still
+            guard let still else { throw .corrupt("no picture") }
             header = PictureHeader(
                 size: still.size, codec: Self.codec(structure.codedItem?.type, format), encoding: still.encoding,
                 codePoints: still.codePoints, metadata: still.metadata)
             header.containerTurn = structure.turn
             header.hasGainMap = structure.hasGainMap
-            header.pixelFormat = Self.pixelFormat(structure, depth: still.depth)
+            header.pixelFormat = Self.pixelFormat(structure, depth: still.depth, hasAlpha: still.hasAlpha)
         }
         // libheif has turned the picture already.
         header.metadata.orientation = nil
         if let sequence = structure.sequence, structure.isSequence || structure.primary == nil, sequence.frames > 1 {
             header.frames = sequence.frames
             header.duration = sequence.duration
-            header.metadata.taken =
-                header.metadata.taken ?? CaptureTime(secondsSince1904: sequence.created, source: "mvhd")
+            header.metadata.written =
+                header.metadata.written ?? CaptureTime(secondsSince1904: sequence.created, source: "mvhd")
         }
         try header.admit(limits)
         self.header = header
@@ -60,6 +68,12 @@ final class HEIFFile: PictureFile {
         try still?.decodePlanes(target, budget: budget)
     }
 
+    /// - Returns: nil for a sequence without a still, or with one that libheif refuses: its first frame is the picture then.
+    private static func still(_ bytes: ByteView, _ structure: HEIFStructure) throws(Failure) -> HEIFStill? {
+        guard structure.sequence != nil else { return try HEIFStill(bytes, structure) }
+        return structure.primary == nil ? nil : try? HEIFStill(bytes, structure)
+    }
+
     private static func codec(_ type: String?, _ format: MediaFormat) -> String {
         switch type {
         case "hvc1", "hev1": "hevc"
@@ -72,9 +86,13 @@ final class HEIFFile: PictureFile {
         }
     }
 
-    private static func pixelFormat(_ structure: HEIFStructure, depth: Int) -> String? {
+    private static func pixelFormat(_ structure: HEIFStructure, depth: Int, hasAlpha: Bool) -> String? {
         guard let chroma = structure.chroma else { return nil }
-        let name = ["gray", "yuv420p", "yuv422p", "yuv444p"][chroma.rawValue]
+        // FFmpeg has grey with alpha in two depths only.
+        if hasAlpha, chroma == HEIFStructure.Chroma.none { return depth > 8 ? "ya16le" : "ya8" }
+        let name = [
+            "gray", "yuv\(hasAlpha ? "a" : "")420p", "yuv\(hasAlpha ? "a" : "")422p", "yuv\(hasAlpha ? "a" : "")444p",
+        ][chroma.rawValue]
         return depth > 8 ? "\(name)\(depth)le" : name
     }
 }

@@ -77,6 +77,38 @@ struct HEIFStructure {
         return PixelSize(width: Int(width), height: Int(height))
     }
 
+    /// As it is shown: cropped and turned in the order in which the properties are listed, wherever `ispe` stands among them.
+    var uprightSize: PixelSize? {
+        guard var size else { return nil }
+        for box in primary.flatMap({ items[$0]?.properties }) ?? [] {
+            if box.type == "irot", (box.body.byte(at: 0) ?? 0) & 1 == 1 {
+                size = PixelSize(width: size.height, height: size.width)
+            } else if box.type == "clap" {
+                size = Self.cropped(size, by: box.body) ?? size
+            }
+        }
+        return size
+    }
+
+    /// The clean aperture (ISO/IEC 14496-12, 12.1.4), in whole pixels as libheif takes it; nil for one outside the picture.
+    private static func cropped(_ size: PixelSize, by clap: ByteView) -> PixelSize? {
+        func fraction(at offset: Int) -> Double? {
+            guard let above = clap.u32(at: offset), let below = clap.u32(at: offset + 4), below != 0 else { return nil }
+            return Double(Int32(bitPattern: above)) / Double(Int32(bitPattern: below))
+        }
+        func side(_ side: Int, aperture: Double, offset: Double) -> Int? {
+            let first = offset + (Double(side) - aperture) / 2
+            let last = (first + aperture - 1).rounded()
+            let kept = Int(min(last, Double(side - 1))) - Int(max(first.rounded(.down), 0)) + 1
+            return kept > 0 ? kept : nil
+        }
+        guard let width = fraction(at: 0), let height = fraction(at: 8), let right = fraction(at: 16),
+            let down = fraction(at: 24), let columns = side(size.width, aperture: width, offset: right),
+            let rows = side(size.height, aperture: height, offset: down)
+        else { return nil }
+        return PixelSize(width: columns, height: rows)
+    }
+
     /// `irot` counts quarter turns against the clock, `imir` axis 0 mirrors top to bottom; both apply in the order they are listed.
     var turn: Orientation {
         var (quarters, isMirrored) = (0, false)

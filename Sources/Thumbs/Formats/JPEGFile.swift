@@ -7,6 +7,7 @@ struct JPEGFile: PictureFile {
     private let bytes: ByteView
     private let frame: JPEGStructure.Frame
     private let hasEnd: Bool
+    private let hasStrayBytes: Bool
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         guard let structure = JPEGStructure(bytes) else { throw .corrupt("no start marker") }
@@ -16,12 +17,14 @@ struct JPEGFile: PictureFile {
         self.bytes = bytes
         self.frame = frame
         hasEnd = structure.hasEnd
-        var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
-        if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
+        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp)
+        hasStrayBytes = structure.hasStrayBytes
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",
-            pixelFormat: Self.pixelFormat(frame), encoding: structure.profile.map { .profile($0) } ?? .plain,
-            hasGainMap: structure.hasGainMap, metadata: metadata)
+            pixelFormat: structure.isRGB ? "gbrp" : Self.pixelFormat(frame),
+            encoding: structure.profile.map { .profile($0) } ?? .plain,
+            hasGainMap: structure.hasGainMap, metadata: metadata,
+            warnings: structure.hasBrokenProfile ? [ColorTransform.profileIgnored] : [])
         try header.admit(limits)
         guard structure.hasScan else {
             throw structure.hasEnd ? .corrupt("no picture data") : .truncated("no picture data")
@@ -146,7 +149,9 @@ struct JPEGFile: PictureFile {
         guard decoder.wasOnlyWarning else { throw .corrupt(decoder.words) }
         // TurboJPEG also warns of oddities that cost no pixel.
         let words = decoder.words
-        let isDamage = words.contains("Corrupt JPEG data") || words.contains("Premature end")
+        let isDamage =
+            words.contains("Corrupt JPEG data") && !(hasStrayBytes && words.contains("extraneous bytes before marker"))
+            || words.contains("Premature end")
         return try warnings(of: isDamage ? words : nil)
     }
 

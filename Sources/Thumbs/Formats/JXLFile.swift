@@ -27,18 +27,19 @@ struct JXLFile: PictureFile {
         try header.admit(limits)
         try reader.advance(to: JXL_DEC_COLOR_ENCODING)
         (header.encoding, header.codePoints) = reader.color()
-        for box in Self.boxes(bytes) {
-            // Four bytes say how many come before the TIFF header.
-            if box.type == "Exif", let skipped = box.body.u32(at: 0),
-                let exif = EXIF.read(box.body.suffix(from: 4 + Int(skipped)))
-            {
-                header.metadata = exif.completed(by: header.metadata)
-            } else if box.type == "xml " {
-                header.metadata = header.metadata.completed(by: XMP.read(box.body))
-            }
+        var boxes = Self.boxes(bytes)
+        header.hasGainMap = boxes.contains { $0.type == "jhgm" }
+        if boxes.contains(where: { $0.type == "brob" && ["Exif", "xml "].contains($0.body.fourCC(at: 0)) }) {
+            boxes += JXLReader.unpackedBoxes(bytes)
         }
+        // Four bytes say how many come before the TIFF header.
+        let exif = boxes.filter { $0.type == "Exif" }.compactMap { box in
+            box.body.u32(at: 0).map { box.body.suffix(from: 4 + Int($0)) }
+        }
+        header.metadata = PhotoMetadata(exif: exif, xmp: boxes.first("xml ")?.body)
         // The codestream's own orientation is the one that counts, and libjxl has applied it.
         header.metadata.orientation = nil
+        header.containerTurn = Orientation(exif: Int(info.orientation.rawValue))
         if info.have_animation != 0 {
             let (frames, ticks) = try Self.countFrames(bytes)
             let rate = Double(info.animation.tps_numerator) / Double(max(1, info.animation.tps_denominator))
@@ -100,6 +101,50 @@ final class JXLReader {
         // The input is left open, so that a missing end is told apart from damage.
     }
     deinit { JxlDecoderDestroy(decoder) }
+
+    /// Of one packed box.
+    private static let boxBytesMax = 16 << 20
+    private static let boxCountMax = 16
+
+    /// EXIF and XMP that are packed by Brotli; none where libjxl cannot unpack them.
+    static func unpackedBoxes(_ bytes: ByteView) -> [ISOBox] {
+        guard let reader = try? JXLReader(bytes, events: JXL_DEC_BOX.rawValue),
+            JxlDecoderSetDecompressBoxes(reader.decoder, JXL_TRUE) == JXL_DEC_SUCCESS
+        else { return [] }
+        JxlDecoderCloseInput(reader.decoder)
+        var found: [ISOBox] = []
+        var current: String?
+        let room = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: boxBytesMax)
+        defer { room.deallocate() }
+        func finish() {
+            guard let type = current else { return }
+            let left = JxlDecoderReleaseBoxBuffer(reader.decoder)
+            found.append(ISOBox(type: type, body: ByteView(Array(room[..<(room.count - left)])), isWhole: true))
+            current = nil
+        }
+        for _ in 0..<JXLReader.stepCountMax where found.count < boxCountMax {
+            switch JxlDecoderProcessInput(reader.decoder) {
+            case JXL_DEC_BOX:
+                finish()
+                var packed = JxlBoxType(0, 0, 0, 0), plain = JxlBoxType(0, 0, 0, 0)
+                guard JxlDecoderGetBoxType(reader.decoder, &packed.0, JXL_FALSE) == JXL_DEC_SUCCESS,
+                    JxlDecoderGetBoxType(reader.decoder, &plain.0, JXL_TRUE) == JXL_DEC_SUCCESS
+                else { return found }
+                let name = withUnsafeBytes(of: plain) { String(decoding: $0, as: UTF8.self) }
+                let isPacked = withUnsafeBytes(of: packed) { String(decoding: $0, as: UTF8.self) } == "brob"
+                guard isPacked, ["Exif", "xml "].contains(name) else { continue }
+                guard JxlDecoderSetBoxBuffer(reader.decoder, room.baseAddress, room.count) == JXL_DEC_SUCCESS else {
+                    return found
+                }
+                current = name
+            case JXL_DEC_SUCCESS:
+                finish()
+                return found
+            default: return found
+            }
+        }
+        return found
+    }
 
     func advance(to event: JxlDecoderStatus) throws(Failure) {
         guard try advance(to: event, orEnd: false) else {

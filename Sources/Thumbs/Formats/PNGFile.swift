@@ -15,8 +15,15 @@ struct PNGFile: PictureFile {
             throw structure.hasEnd || bytes.count > 64 ? .corrupt("no header chunk") : .truncated("no header chunk")
         }
         self.bytes = bytes
-        var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
-        if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
+        var (exif, xmp): ([ByteView], ByteView?) = (structure.exif, nil)
+        for text in structure.texts {
+            switch PNGText.block(type: text.type, text.body) {
+            case .exif(let block): exif.append(block)
+            case .xmp(let packet): xmp = xmp ?? packet
+            case nil: continue
+            }
+        }
+        let metadata = PhotoMetadata(exif: exif, xmp: xmp)
         let isAnimated = structure.frames > 1
         header = PictureHeader(
             size: size, orientation: metadata.orientation ?? .upright, codec: isAnimated ? "apng" : "png",
@@ -47,7 +54,7 @@ struct PNGFile: PictureFile {
         for _ in 0..<header.size.height {
             line.reuse(as: reader.layout)
             try reader.read(into: line)
-            line.flattenOnWhite()
+            line.flattenOnWhite(paper: header.codePoints?.paper ?? 1)
             resampler.take(line.row(0))
         }
         return DecodedPicture(raster: resampler.result, encoding: encoding(reader.pointer))

@@ -6,8 +6,10 @@ struct PNGStructure {
     private(set) var hasPixels = false
     private(set) var hasEnd = false
     private(set) var codePoints: CodePoints?
-    private(set) var exif: ByteView?
-    private(set) var xmp: ByteView?
+    private(set) var exif: [ByteView] = []
+    /// Text that may hold EXIF or XMP, as it is stored.
+    private(set) var texts: [(type: String, body: ByteView)] = []
+    static let textCountMax = 16
     /// Of an animated PNG; 1 otherwise.
     private(set) var frames = 1
     /// Seconds that each picture of an animated PNG stands.
@@ -49,8 +51,9 @@ struct PNGStructure {
             guard let primaries = body.byte(at: 0), let transfer = body.byte(at: 1), let matrix = body.byte(at: 2)
             else { return }
             codePoints = CodePoints(primaries: Int(primaries), transfer: Int(transfer), matrix: Int(matrix))
-        case "eXIf": exif = exif ?? body
-        case "iTXt" where body.starts(with: "XML:com.adobe.xmp\0\0"): xmp = xmp ?? body.suffix(from: 22)
+        case "eXIf": if exif.count < JPEGStructure.exifCountMax { exif.append(body) }
+        case "tEXt", "zTXt", "iTXt":
+            if texts.count < Self.textCountMax, PNGText.isMetadata(body) { texts.append((type, body)) }
         case "acTL": frames = max(1, Int(body.u32(at: 0) ?? 1))
         case "fcTL":
             guard let above = body.u16(at: 20), let below = body.u16(at: 22) else { return }

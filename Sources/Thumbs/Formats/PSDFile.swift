@@ -14,8 +14,7 @@ struct PSDFile: PictureFile {
         }
         self.bytes = bytes
         self.structure = structure
-        var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
-        if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
+        let metadata = PhotoMetadata(exif: structure.exif.map { [$0] } ?? [], xmp: structure.xmp)
         header = PictureHeader(
             size: structure.size, orientation: metadata.orientation ?? .upright, codec: "psd",
             encoding: structure.profile.map { .profile($0) } ?? .plain, metadata: metadata)

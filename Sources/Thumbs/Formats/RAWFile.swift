@@ -28,7 +28,12 @@ final class RAWFile: PictureFile {
             // Fujifilm's header tells where the camera's JPEG is.
             guard let offset = bytes.u32(at: 84), let length = bytes.u32(at: 88) else { throw .truncated("header") }
             guard let picture = bytes.slice(at: Int(offset), count: Int(length)) else { throw .truncated("preview") }
-            metadata = JPEGStructure(picture)?.exif.flatMap(EXIF.read) ?? metadata
+            // And where its tags and the sensor's data are.
+            for place in [92, 100] {
+                guard let offset = bytes.u32(at: place), let length = bytes.u32(at: place + 4) else { continue }
+                if Int(offset) + Int(length) > bytes.count { throw .truncated("raw data") }
+            }
+            metadata = PhotoMetadata(exif: JPEGStructure(picture)?.exif ?? [], xmp: nil)
             candidates = [picture]
         default:
             guard let structure = RAWStructure(bytes) else { throw .corrupt("no TIFF header") }

@@ -33,6 +33,15 @@ struct RAWStructure {
     /// True where strips or tiles lie behind the end of the file.
     var lacksBytes: Bool {
         if structure.directory(at: structure.firstDirectory) == nil { return true }
+        // A page behind the end. Cameras write anything there.
+        if !isRAW, let next = structure.directories().last?.next, next >= structure.bytes.count { return true }
+        // Panasonic's strips are of no size, and often nowhere: the sensor's data begins where a tag of their own says.
+        if structure.magic == TIFFStructure.panasonic {
+            guard let place = directories.lazy.compactMap({ structure.integer($0.entry(0x118)) }).first else {
+                return false
+            }
+            return place >= structure.bytes.count
+        }
         var left = Self.stripCountMax
         return directories.contains { directory in
             [(273, 279), (324, 325), (513, 514)].contains { (offsets: UInt16, counts: UInt16) in

@@ -21,8 +21,7 @@ struct WebPFile: PictureFile {
         isAnimated = structure.isAnimated
         hasAlpha = features.has_alpha != 0 || structure.hasAlpha
         isLossless = structure.isLossless
-        var metadata = structure.exif.flatMap(EXIF.read) ?? PhotoMetadata()
-        if let xmp = structure.xmp { metadata = metadata.completed(by: XMP.read(xmp)) }
+        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp)
         header = PictureHeader(
             size: structure.canvas ?? PixelSize(width: Int(features.width), height: Int(features.height)),
             orientation: metadata.orientation ?? .upright, codec: "webp",

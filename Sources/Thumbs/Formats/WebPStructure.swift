@@ -6,7 +6,7 @@ struct WebPStructure {
     /// Seconds.
     private(set) var duration = 0.0
     private(set) var profile: ByteView?
-    private(set) var exif: ByteView?
+    private(set) var exif: [ByteView] = []
     private(set) var xmp: ByteView?
     private(set) var hasPixels = false
     private(set) var isLossless = false
@@ -32,6 +32,7 @@ struct WebPStructure {
             else {
                 return
             }
+            if offset + 8 + size > bytes.count { isCut = true }
             read(type, bytes.clamped(at: offset + 8, count: size))
             offset += 8 + size + size & 1
         }
@@ -54,7 +55,7 @@ struct WebPStructure {
             hasPixels = true
             duration += AnimationDelay.shown(Double(body.u24(at: 12, bigEndian: false) ?? 0) / 1000)
         case "ICCP": profile = profile ?? body
-        case "EXIF": exif = exif ?? body
+        case "EXIF": if exif.count < JPEGStructure.exifCountMax { exif.append(body) }
         case "XMP ": xmp = xmp ?? body
         default: return
         }

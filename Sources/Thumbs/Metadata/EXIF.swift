@@ -37,7 +37,10 @@ enum EXIF {
     ) -> PhotoMetadata {
         PhotoMetadata(
             orientation: structure.integer(main.entry(0x0112)).flatMap(Orientation.init(exif:)),
-            taken: taken(structure, main: main, photo: photo, place: place),
+            shot: shot(structure, main: main, photo: photo, place: place),
+            written: CaptureTime(
+                exif: structure.text(main.entry(0x0132)), offset: structure.text(photo?.entry(0x9010)),
+                fraction: structure.text(photo?.entry(0x9290)), source: "DateTime"),
             position: place.flatMap { position(structure, $0) },
             camera: PhotoMetadata.camera(
                 make: structure.text(main.entry(0x010F)), model: structure.text(main.entry(0x0110))),
@@ -55,8 +58,8 @@ enum EXIF {
         return structure.text(structure.directory(at: 14)?.entry(0x0011))
     }
 
-    /// The shutter's time, else that of digitizing, else the satellites', else the file's own.
-    private static func taken(
+    /// The shutter's time, else that of digitizing, else the satellites'.
+    private static func shot(
         _ structure: TIFFStructure, main: TIFFStructure.Directory, photo: TIFFStructure.Directory?,
         place: TIFFStructure.Directory?
     ) -> CaptureTime? {
@@ -74,9 +77,7 @@ enum EXIF {
                 source: "DateTimeDigitized")
             if let digitized { return digitized }
         }
-        if let place, let time = satelliteTime(structure, place) { return time }
-        return CaptureTime(
-            exif: text(main, 0x0132), offset: text(photo, 0x9010), fraction: text(photo, 0x9290), source: "DateTime")
+        return place.flatMap { satelliteTime(structure, $0) }
     }
 
     private static func satelliteTime(_ structure: TIFFStructure, _ place: TIFFStructure.Directory) -> CaptureTime? {

@@ -1,18 +1,39 @@
 /// What a photo says about itself, from whichever block of metadata its format has.
 struct PhotoMetadata: Sendable, Equatable {
     var orientation: Orientation?
-    var taken: CaptureTime?
+    /// When the shutter was open, or what stands for it.
+    var shot: CaptureTime?
+    /// When the file was last written, which an editor changes: the last resort.
+    var written: CaptureTime?
     /// Latitude, longitude in degrees.
     var position: GeoPosition?
     var camera: String?
     /// What a Live Photo's still and film have in common.
     var contentIdentifier: String?
 
+    var taken: CaptureTime? { shot ?? written }
+
+    init(
+        orientation: Orientation? = nil, shot: CaptureTime? = nil, written: CaptureTime? = nil,
+        position: GeoPosition? = nil, camera: String? = nil, contentIdentifier: String? = nil
+    ) {
+        (self.orientation, self.shot, self.written) = (orientation, shot, written)
+        (self.position, self.camera, self.contentIdentifier) = (position, camera, contentIdentifier)
+    }
+
+    /// Of all blocks of a file: EXIF before XMP, and of several the first before what follows; one that cannot be read hides none.
+    init(exif: [ByteView], xmp: ByteView?) {
+        self.init()
+        for block in exif { self = completed(by: EXIF.read(block) ?? PhotoMetadata()) }
+        if let xmp { self = completed(by: XMP.read(xmp)) }
+    }
+
     /// What this block does not know is taken from another.
     func completed(by other: PhotoMetadata) -> PhotoMetadata {
         var result = self
         result.orientation = orientation ?? other.orientation
-        result.taken = taken ?? other.taken
+        result.shot = shot ?? other.shot
+        result.written = written ?? other.written
         result.position = position ?? other.position
         result.camera = camera ?? other.camera
         result.contentIdentifier = contentIdentifier ?? other.contentIdentifier

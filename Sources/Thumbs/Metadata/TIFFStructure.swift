@@ -24,12 +24,15 @@ struct TIFFStructure {
     let isBigEndian: Bool
     let isBig: Bool
     let firstDirectory: Int
+    /// The number behind the byte order.
+    let magic: UInt16
+    static let panasonic: UInt16 = 0x55
 
     /// Directories without a header before them.
     init(directoriesIn bytes: ByteView, isBigEndian: Bool) {
         self.bytes = bytes
         self.isBigEndian = isBigEndian
-        (isBig, firstDirectory) = (false, 0)
+        (isBig, firstDirectory, magic) = (false, 0, 42)
     }
 
     /// - Returns: nil when the bytes do not start with a TIFF header.
@@ -43,6 +46,7 @@ struct TIFFStructure {
             return nil
         }
         guard let magic = bytes.u16(at: 2, bigEndian: isBigEndian) else { return nil }
+        self.magic = magic
         isBig = magic == 43
         if isBig {
             guard let offset = bytes.u64(at: 8, bigEndian: isBigEndian), let first = Int(exactly: offset) else {
@@ -50,8 +54,9 @@ struct TIFFStructure {
             }
             firstDirectory = first
         } else {
-            // 42, or the marks of Olympus (RO, RS) and Panasonic (0x55).
-            guard [42, 0x4F52, 0x5352, 0x55].contains(magic), let offset = bytes.u32(at: 4, bigEndian: isBigEndian)
+            // 42, or the marks of Olympus (RO, RS) and Panasonic.
+            guard [42, 0x4F52, 0x5352, Self.panasonic].contains(magic),
+                let offset = bytes.u32(at: 4, bigEndian: isBigEndian)
             else { return nil }
             firstDirectory = Int(offset)
         }

@@ -11,18 +11,41 @@ enum XMP {
             guard let stamp = value(of: name, in: text), let time = CaptureTime(xmp: stamp, source: name) else {
                 continue
             }
-            result.taken = time
+            result.shot = time
             break
+        }
+        if let latitude = value(of: "exif:GPSLatitude", in: text).flatMap({ degrees($0, "N", "S") }),
+            let longitude = value(of: "exif:GPSLongitude", in: text).flatMap({ degrees($0, "E", "W") })
+        {
+            result.position = GeoPosition(latitude: latitude, longitude: longitude)
         }
         result.camera = PhotoMetadata.camera(
             make: value(of: "tiff:Make", in: text), model: value(of: "tiff:Model", in: text))
         return result
     }
 
+    /// `48,30.25N` or `48,30,15N` (XMP specification part 2, GPSCoordinate): degrees, minutes, perhaps seconds, and the half of the Earth.
+    private static func degrees(_ text: String, _ positive: Character, _ negative: Character) -> Double? {
+        guard let half = text.last.map({ Character($0.uppercased()) }), half == positive || half == negative else {
+            return nil
+        }
+        let parts = text.dropLast().split(separator: ",", omittingEmptySubsequences: false).map { Double($0) }
+        guard (2...3).contains(parts.count) else { return nil }
+        var sum = 0.0
+        for (part, scale) in zip(parts, [1.0, 60, 3600]) {
+            guard let part, part >= 0 else { return nil }
+            sum += part / scale
+        }
+        return half == positive ? sum : -sum
+    }
+
     /// Google's and Apple's properties of a picture with a gain map.
     static func namesGainMap(_ packet: ByteView) -> Bool {
         let text = Array(packet.clamped(at: 0, count: byteCountMax).bytes)
-        return ["hdrgm:Version", "HDRGainMap:HDRGainMapVersion", "Item:Semantic=\"GainMap\""].contains {
+        return [
+            "hdrgm:Version", "HDRGainMap:HDRGainMapVersion", "Item:Semantic=\"GainMap\"",
+            "urn:com:apple:photo:2020:aux:hdrgainmap",
+        ].contains {
             firstIndex(of: Array($0.utf8), in: text) != nil
         }
     }

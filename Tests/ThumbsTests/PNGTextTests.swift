@@ -1,0 +1,55 @@
+import Testing
+
+@testable import Thumbs
+
+/// EXIF and XMP in the texts of a PNG.
+@Suite struct PNGTextTests {
+    private static let exif = TIFFBuilder(bigEndian: false).directory([
+        .short(0x0112, 6), .text(0x0110, "X100"), .text(0x0132, "2020:01:01 00:00:00"),
+    ])
+    private static let packet = Array("<x exif:DateTimeOriginal='1999-07-08T10:11:12'/>".utf8)
+
+    private static func hex(_ bytes: [UInt8]) -> [UInt8] {
+        let digits = Array("0123456789abcdef".utf8)
+        var text = Array("\nexif\n    \(bytes.count)\n".utf8)
+        for (index, byte) in bytes.enumerated() {
+            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] + (index % 36 == 35 ? [0x0A] : [])
+        }
+        return text + [0x0A]
+    }
+
+    private static func header(_ chunk: (String, [UInt8])) throws -> PictureHeader {
+        let size = PixelSize(width: 2, height: 1)
+        let bytes = Pictures.png(
+            size, depth: 8, colorType: 0, rows: [[1, 2]], before: [("tEXt", Array("Comment\0x".utf8)), chunk])
+        return try PNGFile(ByteView(bytes), limits: .init()).header
+    }
+
+    @Test(arguments: ["exif", "APP1"], [false, true])
+    func imageMagicksProfilesAreRead(name: String, isPacked: Bool) throws {
+        let profile = name == "APP1" ? Array("Exif\0\0".utf8) + Self.exif : Self.exif
+        let keyword = Array("Raw profile type \(name)\0".utf8)
+        let text = Self.hex(profile)
+        let header = try Self.header(
+            isPacked ? ("zTXt", keyword + [0] + Pictures.zlib(text)) : ("tEXt", keyword + text))
+        #expect(header.orientation == .turned90)
+        #expect(header.metadata.camera == "X100")
+    }
+
+    @Test(arguments: [false, true]) func xmpIsReadPackedToo(isPacked: Bool) throws {
+        let start = Array("XML:com.adobe.xmp\0".utf8) + [isPacked ? 1 : 0, 0, 0, 0]
+        let header = try Self.header(("iTXt", start + (isPacked ? Pictures.zlib(Self.packet) : Self.packet)))
+        #expect(header.metadata.taken?.text == "1999-07-08T10:11:12")
+    }
+
+    @Test func whatIsDamagedOrTooLongIsLeftAside() throws {
+        let keyword = Array("Raw profile type exif\0".utf8)
+        let packed = Pictures.zlib(Self.hex(Self.exif))
+        for body in [[], [0], [0] + packed.dropLast(9), [1] + packed, [0] + packed.reversed()] as [[UInt8]] {
+            #expect(try Self.header(("zTXt", keyword + body)).metadata == PhotoMetadata())
+        }
+        let long = [UInt8](repeating: 0x20, count: PNGText.byteCountMax + 1)
+        let start = Array("XML:com.adobe.xmp\0".utf8) + [1, 0, 0, 0]
+        #expect(PNGText.block(type: "iTXt", ByteView(start + Pictures.zlib(long))) == nil)
+    }
+}
