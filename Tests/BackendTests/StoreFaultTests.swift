@@ -255,6 +255,34 @@ import Vocabulary
         await store.stop()
     }
 
+    // MARK: Listings
+
+    @Test func aStoreThatListsNothingOrNeverEndsKeepsNoBackendFromStarting() async throws {
+        guard let store = try BentStore.ceph() else { return }
+        let said = Mutex<[String]>([])
+        store.bend { request, through in
+            guard request.method == "GET" else { return await through() }
+            if request.query["uploads"] != nil { return BentStore.refusal(403, "AccessDenied") }
+            guard request.query["list-type"] != nil else { return await through() }
+            let page = Int(request.query["continuation-token"] ?? "0") ?? 0
+            return BentStore.Answer(
+                status: 200, headers: [("Content-Type", "application/xml")],
+                body: .bytes(
+                    Array(
+                        """
+                        <ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(page + 1)</NextContinuationToken>
+                        <Contents><Key>elsewhere/u-up-\(page).1</Key></Contents></ListBucketResult>
+                        """.utf8)))
+        }
+        let test = try await TestBackend(store: store.settings, log: { line in said.withLock { $0.append(line) } })
+        #expect(store.seen.count { $0.query["list-type"] != nil } == S3Client.pageMax)
+        #expect(said.withLock { $0.count { $0.contains("look for what nobody names") } } == 1)
+        #expect(said.withLock { $0.count { $0.contains("look at the sessions") } } == 1)
+        _ = try await ready(test)
+        await test.backend.stop()
+        await store.stop()
+    }
+
     // MARK: Spelling
 
     @Test func anETagInCapitalsIsTheSame() async throws {

@@ -8,7 +8,7 @@ import Vocabulary
 @testable import Backend
 
 /// What several requests, or a disk that fails, do to one upload.
-@Suite(.timeLimit(.minutes(1))) struct TusRaceTests {
+@Suite(.timeLimit(.minutes(3))) struct TusRaceTests {
     @Test func whoeverLooksWhileAnotherWritesEndsNothing() async throws {
         let backend = try #require(try await TusBackend(.directory))
         let (tus, locks) = (backend.tus, backend.test.backend.tus.locks)

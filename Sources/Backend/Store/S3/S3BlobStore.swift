@@ -146,10 +146,12 @@ struct S3BlobStore: BlobStore {
     }
 
     func end(_ session: StoreSession) async throws(Failure) {
-        var names = [session.storeName].compactMap { $0 }
+        let key = name(session)
+        if let upload = session.storeName { return try await client.abortMultipart(upload, key) }
         // One whose name was never kept.
-        if names.isEmpty { names = try await client.multiparts(prefix: name(session)).map(\.upload) }
-        for upload in names { try await client.abortMultipart(upload, name(session)) }
+        for found in try await client.multiparts(prefix: key) where found.key == key {
+            try await client.abortMultipart(found.upload, key)
+        }
     }
 
     // MARK: Housekeeping
