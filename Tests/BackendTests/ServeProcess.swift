@@ -97,7 +97,8 @@ extension ServeProcess {
             #expect(try await BackendCheck.run(dataFolder: data).isEmpty, "killed at step \(step)")
             guard restartCount == 0, wasRunning else { continue }
             let trace = try String(contentsOfFile: data + ".steps", encoding: .utf8).split(separator: "\n")
-            #expect(trace.count < step)
+            // Its end may have steps too.
+            guard trace.count < step else { continue }
             return (step, trace.map { String($0.split(separator: " ")[1]) })
         }
         throw TestClient.NeverReached()

@@ -220,6 +220,28 @@ import Vocabulary
         #expect(machine.isEnded)
     }
 
+    @Test func aPartThatIsNeverGivenAnAddressEndsTheUpload() throws {
+        var machine = try machine(parts: 2)
+        _ = machine.handle(.begun(.nothing))
+        var actions = machine.handle(.session(session(1, urls: [1])))
+        var rounds = 0
+        while actions.contains(.sign([2], generation: 1)) {
+            rounds += 1
+            try #require(rounds < 100)
+            actions = machine.handle(.signed(generation: 1, [:]))
+        }
+        #expect(rounds == UploadStateMachine.refusalMax + 1)
+        #expect(machine.isEnded)
+    }
+
+    @Test func aPartThatIsNamedTwiceHasOneAddress() throws {
+        var machine = try machine(parts: 1)
+        _ = machine.handle(.begun(.nothing))
+        var session = session(1)
+        session.urls = ["1": "a", "01": "a", "x": "b"]
+        #expect(machine.handle(.session(session)) == [.send(1, url: "a", generation: 1)])
+    }
+
     @Test func aClampedPartSizeMakesAnotherGrid() throws {
         var machine = try machine(parts: 4)
         _ = machine.handle(.begun(.nothing))

@@ -42,6 +42,8 @@ import Vocabulary
         expectSentence(try await ingest([]), status: 2, naming: "rushes ingest needs PATH")
         expectSentence(try await ingest([photo], more: ["--prepare", "4k"]), status: 2, naming: "--prepare takes")
         expectSentence(try await ingest([photo], more: ["--server", "ftp://x"]), status: 2, naming: "--server takes")
+        expectSentence(
+            try await ingest([photo], more: ["--server", "http://a:b@localhost"]), status: 2, naming: "no password")
     }
 
     @Test func anUnreadableFileIsItsOwnFailureAndStopsNoOther() async throws {

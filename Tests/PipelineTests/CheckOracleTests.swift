@@ -67,7 +67,20 @@ import Vocabulary
         Damage(
             invariant: 5, code: "upload-without-file",
             catalog: ["PRAGMA foreign_keys = OFF", "DELETE FROM file WHERE role = 'sidecar'"]),
+        Damage(invariant: 5, code: "row-orphaned", catalog: ["DELETE FROM item WHERE rowid = 1"]),
+        Damage(
+            invariant: 5, code: "row-orphaned",
+            ledger: ["UPDATE completions SET item = 'nothing' WHERE item = (SELECT MIN(item) FROM completions)"]),
+        Damage(
+            invariant: 5, code: "original-missing",
+            catalog: [
+                "DELETE FROM part WHERE upload IN (SELECT id FROM upload WHERE role = 'original')",
+                "DELETE FROM upload WHERE role = 'original'", "DELETE FROM file WHERE role = 'original'",
+            ]),
+        Damage(
+            invariant: 5, code: "picked-with-bytes", catalog: ["UPDATE item SET state = 'picked' WHERE rowid = 1"]),
         Damage(invariant: 6, code: "too-many-attempts", ledger: ["UPDATE jobs SET attempts = 1000000"]),
+        Damage(invariant: 6, code: "too-many-attempts", ledger: ["UPDATE jobs SET failures = 1000000"]),
         Damage(invariant: 6, code: "attempts-over-limit", catalog: ["UPDATE item SET attempts = 1000000"]),
         Damage(
             invariant: 7, code: "epoch-ahead",

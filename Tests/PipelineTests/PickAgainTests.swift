@@ -27,6 +27,28 @@ import Vocabulary
         try await stage.end()
     }
 
+    @Test(.timeLimit(.minutes(2))) func manyThatAreThereAlreadyAreAskedForByTheirList() async throws {
+        let stage = try await Stage()
+        let count = 20
+        for number in 1...count { try stage.write("\(number).mp4", .video, size: 1000 + number, seed: number) }
+        let shoot = "Anna & Ben + 20 % „Größe“/?"
+        let (_, items) = try await stage.ingest(stage.settings(), shoot: shoot, prepare: .original)
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0)
+        let (again, _) = try await stage.ingest(stage.settings(network), shoot: shoot, prepare: .original)
+        #expect(again.picks.map(\.outcome) == Array(repeating: .alreadyThere, count: count))
+        #expect(network.exchanges.count <= 8, "\(network.exchanges.map(\.url))")
+        #expect(network.exchanges.contains { $0.url.contains("/v1/items?shoot=") && $0.status == 200 })
+        // What the list does not show is still asked for: the backend has lost it.
+        let client = HTTPClient()
+        let gone = try #require(items.last?.item)
+        var request = HTTPRequest(.delete, "http://localhost/v1/items/\(gone)")
+        request.socketPath = stage.backend.socket
+        #expect(try await client.send(request).status == 204)
+        let (lost, _) = try await stage.ingest(stage.settings(), shoot: shoot, prepare: .original)
+        #expect(lost.picks.filter { $0.outcome == .lost }.map(\.item) == [gone])
+        try await stage.end()
+    }
+
     @Test(.timeLimit(.minutes(2))) func aSidecarThatWasEditedAfterwardsIsSentAfterItsItem() async throws {
         let stage = try await Stage()
         try stage.write("clip.mp4", .video, size: 200_000)

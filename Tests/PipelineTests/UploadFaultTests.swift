@@ -78,11 +78,16 @@ import Vocabulary
         try await stage.end()
     }
 
-    @Test func aLoginPageCountsAsNoBodysWord() async throws {
+    /// What a proxy says while the backend behind it is being started again.
+    static let unknownPage = HTTPResponse(
+        status: 404, headers: ["Content-Type": "text/plain; charset=utf-8"], body: Array("404 page not found\n".utf8))
+
+    @Test(arguments: [page, unknownPage, HTTPResponse(status: 401)])
+    func whatSomethingOnTheWaySaysCountsAsNoBodysWord(answer: HTTPResponse) async throws {
         let stage = try await Stage()
         let network = BentNetwork { request, before, send throws(Failure) in
-            // The first answer to every kind of request is the venue's.
-            before == 0 ? Self.page : try await send(request)
+            // The first answer to every kind of request is not of the backend or the store.
+            before == 0 ? answer : try await send(request)
         }
         let item = try await send(network, stage)
         #expect(item.state == .ready && item.generation == 1)
@@ -95,6 +100,8 @@ import Vocabulary
         (s3(403, "RequestTimeTooSkewed"), .clockSkewed), (s3(403, "InvalidAccessKeyId"), .backendError),
         (HTTPResponse(status: 302, headers: ["Location": "https://login.venue.example/"]), .redirected),
         (page, .foreignAnswer), (s3(200, "InternalError"), .backendError), (s3(200, "SlowDown"), .busy),
+        (s3(403, "AccessDenied"), .backendError), (s3(403, "SignatureDoesNotMatch"), .backendError),
+        (unknownPage, .foreignAnswer),
     ]
 
     @Test(arguments: everybodys.indices) func whatIsEverybodysFaultAtTheStoreBurnsNoAttempts(index: Int) async throws {

@@ -146,17 +146,16 @@ extension Catalog {
 
     /// Given files that were to be moved and whose bytes are safe, with their sources still there as far as is known. What was cancelled is in
     /// nobody's way where it is.
-    /// - Parameter source: nil for all.
-    func unmoved(from source: RawPath? = nil) throws(Failure) -> [FileRow] {
+    func unmoved() throws(Failure) -> [FileRow] {
         let columns = FileRow.columns.split(separator: ",").map { "file." + $0.filter { $0 != " " } }
         return try database.rows(
             """
             SELECT \(columns.joined(separator: ", ")) FROM file JOIN item ON item.id = file.item
             WHERE item.is_moved = 1 AND item.intent <> 'cancelled' AND file.source_removed = 0
-                AND file.source IS NOT NULL AND (?1 IS NULL OR file.source = ?1)
+                AND file.source IS NOT NULL
                 AND file.state IN ('staged', 'released') AND file.role IN ('original', 'sidecar')
             ORDER BY item.rowid, file.path
-            """, [source.map { .blob($0.bytes) } ?? .null]
+            """
         ).map(FileRow.init)
     }
 

@@ -8,8 +8,8 @@ struct MHLHistory: Sendable {
     /// 0 where there is none.
     var lastGeneration = 0
     var chain: String?
-    /// By path, the first hash that was given for it and did not fail.
-    var hashes: [String: XXH128Digest] = [:]
+    /// By the bytes of its path, the first hash that was given for it and did not fail.
+    private(set) var hashes: [[UInt8]: XXH128Digest] = [:]
 
     private static let bounds: XMLBounds = {
         var bounds = XMLBounds()
@@ -28,7 +28,8 @@ struct MHLHistory: Sendable {
         for manifest in manifests {
             let root = try parsed(folder + "/" + manifest.name)
             for hash in root["hashes"]?.all("hash") ?? [] {
-                guard let path = hash.text("path"), history.hashes[path] == nil, let entry = hash["xxh128"],
+                guard let path = hash.text("path").map({ Array($0.utf8) }), history.hashes[path] == nil,
+                    let entry = hash["xxh128"],
                     entry.attributes["action"] != MHLManifest.Action.failed.rawValue
                 else { continue }
                 history.hashes[path] = XXH128Digest(rawValue: entry.text)

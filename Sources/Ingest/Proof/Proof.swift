@@ -58,7 +58,7 @@ public struct Proof: Sendable {
         let place = root + "/" + MHLManifest.folderName
         let history = try MHLHistory.read(place)
         let files = plan.files.map { file in
-            (file: file, action: Self.action(file.xxh128, before: history.hashes[file.path]))
+            (file: file, action: Self.action(file.xxh128, before: history.hashes[Array(file.path.utf8)]))
         }
         let manifest = MHLManifest(
             files: files, creationDate: date, hostName: Self.hostName(), toolVersion: toolVersion,

@@ -46,7 +46,8 @@ struct ProofPlan: Sendable, Equatable {
     init(_ known: [Known]) {
         let cards = Self.outermost(Set(known.compactMap(\.card)))
         let names = Self.names(of: cards)
-        var byPath: [String: File] = [:]
+        // By their bytes: Swift takes names for the same that a disk keeps apart, “é” in one scalar and in two.
+        var byPath: [[UInt8]: File] = [:]
         for file in known {
             guard file.sha256 != nil else {
                 gaps[.notHashed, default: 0] += 1
@@ -65,7 +66,7 @@ struct ProofPlan: Sendable, Equatable {
                 gaps[.unnameable, default: 0] += 1
                 continue
             }
-            byPath[path] = File(path: path, known: file, xxh128: xxh128)
+            byPath[bytes] = File(path: path, known: file, xxh128: xxh128)
         }
         files = byPath.values.sorted { $0.path.utf8.lexicographicallyPrecedes($1.path.utf8) }
     }

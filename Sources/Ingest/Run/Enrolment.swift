@@ -145,14 +145,14 @@ struct Enrolment: Sendable {
 
     /// Only an item that was picked to be moved takes its source away.
     private func markStaying(_ report: inout EnrolReport) async throws(Failure) {
+        // Moves that this run will finish.
+        let unfinished = Dictionary(grouping: try catalog.unmoved(), by: \.item).mapValues { Set($0.map(\.source)) }
         for index in report.picks.indices {
             let pick = report.picks[index]
             switch pick.outcome {
             case .new, .lost: break
             case .alreadyThere:
-                // A move that is not finished: this run does that.
-                let unmoved = try catalog.unmoved(from: pick.path)
-                report.picks[index].staysBehind = !unmoved.contains { $0.item == pick.item }
+                report.picks[index].staysBehind = !unfinished[pick.item, default: []].contains(pick.path)
             case .refusedBefore: report.picks[index].staysBehind = true
             case .joined, .again:
                 report.picks[index].staysBehind = try catalog.item(pick.item)?.isMoved == false
@@ -228,7 +228,7 @@ struct Enrolment: Sendable {
             guard try await isSame(file, known) else { continue }
             // What was never sent needs no asking.
             if let sha256 = known.sha256, try !catalog.uploads(of: item.id).isEmpty {
-                try await backend.ask([item.id])
+                try await backend.ask(item.id, of: item.shoot, for: sha256)
                 if let held = backend.answers[item.id], !held.contains(sha256) {
                     lost = item
                     continue

@@ -17,7 +17,11 @@ actor Weather {
     enum Way: Sendable { case backend, store }
 
     private var successCounts: [Way: Int] = [:]
-    private(set) var reason: Failure?
+    /// When something got through last, by the clock that only goes forward.
+    private var lastSuccess: [Way: Double] = [:]
+    private var reason: Failure?
+    /// Where it was met: only what gets through there is its end.
+    private var reasonWay = Way.backend
     /// The reason has been said.
     private var isSaid = false
     /// Why the run has to end.
@@ -54,8 +58,8 @@ actor Weather {
 
     func succeeded(_ way: Way = .backend) async {
         successCounts[way, default: 0] += 1
-        // What succeeds without the token says nothing about it.
-        guard let known = reason, way == .backend || known.code != .unauthorized else { return }
+        lastSuccess[way] = clock.seconds
+        guard reason != nil, way == reasonWay else { return }
         reason = nil
         guard isSaid else { return }
         isSaid = false
@@ -91,7 +95,7 @@ actor Weather {
                 let start = since ?? clock.seconds
                 since = start
                 let isBlink = clock.seconds - min(start, attempted) < Self.blink
-                let delay = try await endured(error, faults: faults, since: start, isBlink: isBlink)
+                let delay = try await endured(error, way, faults: faults, since: start, isBlink: isBlink)
                 await rest(delay, after: error, token: token)
                 if Task.isCancelled { throw Failure(.cancelled, "Stopped.") }
             }
@@ -121,20 +125,25 @@ actor Weather {
     }
 
     /// - Returns: seconds to wait.
-    private func endured(_ failure: Failure, faults: Int, since: Double, isBlink: Bool) async throws(Failure) -> Double
-    {
-        if reason?.code != failure.code {
-            reason = failure
+    private func endured(
+        _ failure: Failure, _ way: Way, faults: Int, since: Double, isBlink: Bool
+    ) async throws(Failure) -> Double {
+        // One reason at a time: of two that are met by turns the first one stands until it is over.
+        if reason == nil || way == reasonWay && reason?.code != failure.code {
+            (reason, reasonWay) = (failure, way)
             isSaid = false
         }
-        if !isSaid, failure.code != .backendUnreachable || !isBlink {
+        let isReason = way == reasonWay && reason?.code == failure.code
+        if isReason, !isSaid, failure.code != .backendUnreachable || !isBlink {
             isSaid = true
             await say(failure.message)
         }
         // Whoever renews the token may need a while: that is waited for as a backend that is away is.
         let mayMend = failure.remedy == .retryLater || failure.code == .unauthorized && renewedToken != nil
         let isForAPerson = !mayMend && faults >= Self.personFaultMax
-        let isOverdue = patience.map { clock.seconds - since >= $0 } ?? false
+        // While others get through, the run has no reason to end.
+        let idle = clock.seconds - max(since, lastSuccess[way] ?? since)
+        let isOverdue = patience.map { idle >= $0 } ?? false
         if isForAPerson || isOverdue {
             verdict = failure
             throw failure

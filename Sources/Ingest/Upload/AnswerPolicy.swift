@@ -19,18 +19,7 @@ enum AnswerPolicy {
 
     private static func failure(_ response: HTTPResponse) -> Failure {
         if let failure = problem(response) { return failure }
-        let detail = detail(response)
-        if let failure = foreign(response, in: "backend") { return failure }
-        switch response.status {
-        case 401:
-            return Failure(.unauthorized, "The backend does not accept the token: set a valid one.", detail: detail)
-        case 403:
-            return Failure(.unauthorized, "The backend does not allow this: check the token.", detail: detail)
-        case 404: return Failure(.notFound, "The backend does not know this.", detail: detail)
-        case 409: return Failure(.conflict, "The backend has something else under this name.", detail: detail)
-        case 410: return Failure(.gone, "The backend does not have this any more.", detail: detail)
-        default: return common(response, by: "backend", detail)
-        }
+        return foreign(response, in: "backend") ?? common(response, by: "backend", detail(response))
     }
 
     // MARK: Parts
@@ -61,17 +50,29 @@ enum AnswerPolicy {
     private static func partFailure(_ response: HTTPResponse, url: String, wasRefused: Bool) -> Failure {
         if let failure = problem(response) { return failure }
         let detail = detail(response)
-        if let code = storeCode(response), let failure = storeFailure(code, detail) { return failure }
-        if let failure = foreign(response, in: "store") { return failure }
+        let code = storeCode(response)
+        if let code, let failure = storeFailure(code, detail) { return failure }
         switch response.status {
-        case 401, 403:
-            if wasRefused, let failure = clockFailure(response, url: url, detail) { return failure }
-            return Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
-        case 404, 410: return Failure(.gone, "The store does not have this upload any more.", detail: detail)
+        case 401 where !isPage(response), 403 where !isPage(response):
+            return wasRefused
+                ? refusedAnew(response, url: url, detail)
+                : Failure(.urlExpired, "The address for a part is not valid any more.", detail: detail)
+        case 404 where code != nil, 410 where code != nil:
+            return Failure(.gone, "The store does not have this upload any more.", detail: detail)
         case 200..<300:
             return Failure(.foreignAnswer, "What answers in the store's place is no store.", detail: detail)
-        default: return common(response, by: "store", detail)
+        case _ where code != nil: return common(response, by: "store", detail)
+        default: return foreign(response, in: "store") ?? common(response, by: "store", detail)
         }
+    }
+
+    /// Of a URL that was signed just now: nothing that this part could mend.
+    private static func refusedAnew(_ response: HTTPResponse, url: String, _ detail: String) -> Failure {
+        clockFailure(response, url: url, detail)
+            ?? Failure(
+                .backendError,
+                "The store refuses what the backend has signed just now: check the backend's key and the bucket's rules.",
+                detail: detail)
     }
 
     /// A store's own words, as far as they say more than its status (docs.aws.amazon.com, "Error responses"; Ceph's and MinIO's beside them).
@@ -144,8 +145,9 @@ enum AnswerPolicy {
         // Network Authentication Required (RFC 6585), and a proxy that wants a login of its own.
         case 407, 511: return page(in: whose, detail)
         // These a proxy may say of what it passes on: the body's size, and that nobody answers behind it.
-        case 413, 429, 500...: return nil
-        default: return isPage(response) ? page(in: whose, detail) : nil
+        case 408, 413, 429, 500...: return nil
+        // Whoever refuses without words of its own is somebody else: a proxy says 404 while what it stands for is started again.
+        default: return page(in: whose, detail)
         }
     }
 

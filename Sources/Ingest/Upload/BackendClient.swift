@@ -38,6 +38,23 @@ struct BackendClient: Sendable {
     }
     func item(_ id: ItemID) async throws(Failure) -> ItemDocument { try await call(.get, "/v1/items/\(id)") }
 
+    /// A page of a shoot's items, without those that were deleted.
+    func items(of shoot: String, after cursor: String?) async throws(Failure) -> ItemPage {
+        let from = cursor.map { "&cursor=\(Self.escaped($0))" } ?? ""
+        return try await call(.get, "/v1/items?shoot=\(Self.escaped(shoot))&limit=\(Self.pageSize)\(from)")
+    }
+    /// Items: as many as are surely less than an answer may have bytes.
+    private static let pageSize = 200
+    /// RFC 3986, 2.3: all but what means nothing in a query.
+    private static func escaped(_ text: String) -> String {
+        text.utf8.map { byte in
+            let scalar = Unicode.Scalar(byte)
+            let isPlain = byte < 0x80 && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
+            if isPlain || "-._~".unicodeScalars.contains(scalar) { return String(scalar) }
+            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
+
     /// - Returns: false when the backend does not know it (any more).
     @discardableResult
     func remove(_ id: ItemID) async throws(Failure) -> Bool { try await delete("/v1/items/\(id)") }

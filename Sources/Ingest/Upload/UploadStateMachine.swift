@@ -148,8 +148,7 @@ struct UploadStateMachine: Sendable, Equatable {
         guard session.state == .open else { return reopen(session.generation) }
         // The backend has looked: the session that we thought gone is alive, with the parts that it has.
         if state == .reopening, session.generation == generation { return list() }
-        var urls = Dictionary(
-            uniqueKeysWithValues: session.urls.compactMap { key, url in Int(key).map { ($0, url) } })
+        var urls = Self.numbered(session.urls)
         if session.partSize != grid.partSize {
             // The backend has clamped the size: the URLs were signed for other lengths.
             guard let other = try? PartGrid(size: grid.size, partSize: session.partSize) else {
@@ -160,6 +159,12 @@ struct UploadStateMachine: Sendable, Equatable {
         }
         enter(session.generation)
         return start(urls: urls)
+    }
+
+    /// By part. Who names one twice has signed either.
+    static func numbered(_ urls: [String: String]) -> [Int: String] {
+        Dictionary(
+            urls.compactMap { key, url in Int(key).map { ($0, url) } }, uniquingKeysWith: { first, _ in first })
     }
 
     private mutating func start(urls: [Int: String] = [:]) -> [Action] {
@@ -201,10 +206,14 @@ struct UploadStateMachine: Sendable, Equatable {
     private mutating func signed(_ urls: [Int: String], _ generation: Int) -> [Action] {
         guard case .sending(var sending) = state, generation == self.generation else { return [] }
         for (part, url) in urls where sending.asked.remove(part) != nil { sending.urls[part] = url }
-        // A part that was asked for and not answered is asked for again.
-        sending.waiting = (sending.waiting + sending.asked).sorted()
+        // A part that was asked for and not answered is asked for again, but not for ever.
+        let unanswered = sending.asked
+        sending.waiting = (sending.waiting + unanswered).sorted()
         sending.asked = []
         state = .sending(sending)
+        for part in unanswered {
+            if let end = count(part, "it was given no address") { return end }
+        }
         return proceed()
     }
 
@@ -216,15 +225,19 @@ struct UploadStateMachine: Sendable, Equatable {
 
     private mutating func refused(_ part: Int, _ generation: Int, _ words: String) -> [Action] {
         guard generation == self.generation, inFlight.remove(part) != nil else { return [] }
-        refusals[part, default: 0] += 1
-        guard refusals[part, default: 0] <= Self.refusalMax else {
-            return giveUp(
-                Failure(
-                    .backendError, "The backend refuses a part of this file again and again.",
-                    detail: "part \(part): \(words)"))
-        }
+        if let end = count(part, words) { return end }
         wait(for: part)
         return proceed()
+    }
+
+    /// One more refusal. Nil while there may be another one.
+    private mutating func count(_ part: Int, _ words: String) -> [Action]? {
+        refusals[part, default: 0] += 1
+        guard refusals[part, default: 0] > Self.refusalMax else { return nil }
+        return giveUp(
+            Failure(
+                .backendError, "The backend refuses a part of this file again and again.",
+                detail: "part \(part): \(words)"))
     }
 
     /// A part that has come to nothing is signed anew; only this one.

@@ -82,10 +82,8 @@ final class Uploader: Sendable {
             case .list: return try await list(grid)
             case .sign(let parts, let generation):
                 let wanted = try await partRequests(parts, grid)
-                let urls = try await persist { () throws(Failure) in
-                    try await client.partURLs(upload.id, PartURLsRequest(generation: generation, parts: wanted))
-                }
-                return .signed(generation: generation, numbered(urls.urls))
+                let urls = try await persist { () throws(Failure) in try await sign(wanted, generation) }
+                return .signed(generation: generation, urls)
             case .send(let part, let url, let generation):
                 return try await send(grid.part(part), url, generation)
             case .complete(let generation): return try await complete(generation)
@@ -167,11 +165,18 @@ final class Uploader: Sendable {
         let request = try await hashes.requests([part])[0]
         let key = TransferBoard.PartKey(upload: upload.id, number: part.number)
         let wasRefused = refused.withLock { $0.contains(part.number) }
+        let isFirst = Mutex(true)
         defer { board.sending(item, key, nil) }
         let etag = try await persist(.store, part: part.number) { () throws(Failure) in
-            try await self.gate.pass(self.rank) { () throws(Failure) in
+            // Where even what is signed just now is refused, what comes later has to be signed later, too.
+            let isSigned = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst || !wasRefused
+            }
+            let address = isSigned ? url : try await self.sign([request], generation)[part.number] ?? url
+            return try await self.gate.pass(self.rank) { () throws(Failure) in
                 try await self.client.put(
-                    request, of: self.path, offset: part.offset, to: url, wasRefused: wasRefused
+                    request, of: self.path, offset: part.offset, to: address, wasRefused: wasRefused
                 ) { sent in
                     self.board.sending(self.item, key, sent)
                 }
@@ -203,12 +208,12 @@ final class Uploader: Sendable {
 
     // MARK: Parts
 
-    private func partRequests(_ numbers: [Int], _ grid: PartGrid) async throws(Failure) -> [PartRequest] {
-        try await hashes.requests(numbers.map(grid.part))
+    private func sign(_ parts: [PartRequest], _ generation: Int) async throws(Failure) -> [Int: String] {
+        UploadStateMachine.numbered(
+            try await client.partURLs(upload.id, PartURLsRequest(generation: generation, parts: parts)).urls)
     }
 
-    private func numbered(_ urls: [String: String]) -> [Int: String] {
-        Dictionary(
-            urls.compactMap { key, url in Int(key).map { ($0, url) } }, uniquingKeysWith: { first, _ in first })
+    private func partRequests(_ numbers: [Int], _ grid: PartGrid) async throws(Failure) -> [PartRequest] {
+        try await hashes.requests(numbers.map(grid.part))
     }
 }

@@ -45,7 +45,9 @@ public struct Verification: Sendable {
                 let start = before
                 let (sha256, fault) = try await hash(file) { progress(Double(start + $0) / Double(total)) }
                 if let sha256 {
-                    try await backend.ask(plan.items(with: sha256))
+                    for known in plan.items(with: sha256) {
+                        try await backend.ask(known.item, of: known.shoot, for: sha256)
+                    }
                     report.files.append(
                         plan.status(of: file.path, bytes: file.size, sha256: sha256, answers: backend.answers))
                 } else {
@@ -103,14 +105,15 @@ extension Catalog {
         try database.rows(
             """
             SELECT file.item, file.source, file.sha256, coalesce(file.bytes, file.source_size), file.state = 'staged',
-                coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0)
+                coalesce(upload.confirmed_sha256 = file.sha256, 0), coalesce(item.reason_code IN ('empty', 'not-media'), 0), item.shoot
             FROM file JOIN item ON item.id = file.item
                 LEFT JOIN upload ON upload.item = file.item AND upload.role = file.role AND upload.name = file.name
             WHERE file.role IN ('original', 'sidecar') AND file.state <> 'discarded' ORDER BY item.rowid
             """
         ).map { row throws(Failure) in
             VerifyPlan.Known(
-                item: try row.required(0, as: ItemID.self), source: row.blob(1).map { RawPath($0) },
+                item: try row.required(0, as: ItemID.self), shoot: try row.required(7, SQLRow.text),
+                source: row.blob(1).map { RawPath($0) },
                 sha256: row.text(2).flatMap { SHA256Digest(rawValue: $0) }, bytes: row.int(3), isStaged: row.bool(4),
                 isConfirmed: row.bool(5), isNoMedia: row.bool(6))
         }

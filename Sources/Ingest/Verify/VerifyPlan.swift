@@ -39,6 +39,7 @@ struct VerifyPlan: Sendable {
     /// A given file of an item.
     struct Known: Sendable, Equatable {
         var item: ItemID
+        var shoot = ""
         var source: RawPath?
         /// Nil as long as it is not in staging.
         var sha256: SHA256Digest?
@@ -68,7 +69,7 @@ struct VerifyPlan: Sendable {
     }
 
     /// Items that may hold these bytes at the backend: to be asked for.
-    func items(with sha256: SHA256Digest) -> [ItemID] { (byHash[sha256] ?? []).map(\.item) }
+    func items(with sha256: SHA256Digest) -> [Known] { byHash[sha256] ?? [] }
 
     /// - Parameter answers: of the items that the backend could be asked for; it counts more than what was known before.
     func status(of path: RawPath, bytes: Int, sha256: SHA256Digest, answers: Answers) -> VerifiedFile {

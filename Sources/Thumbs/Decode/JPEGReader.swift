@@ -34,7 +34,9 @@ final class JPEGReader {
     ///   - denominator: 1, 2, 4 or 8: the part of the full size that luma gets.
     ///   - chromaDenominator: the part of the full size that is enough for chroma, at least as great.
     ///   - readsHuffman: by the faster reader, where the data is sound; the library reads the same.
-    func start(_ denominator: Int, chroma chromaDenominator: Int, readsHuffman: Bool = true) throws(Failure) -> [Component] {
+    func start(_ denominator: Int, chroma chromaDenominator: Int, readsHuffman: Bool = true) throws(Failure)
+        -> [Component]
+    {
         guard
             rushes_jpeg_start(pointer, UInt32(denominator), UInt32(chromaDenominator), readsHuffman ? 1 : 0) != 0
         else { throw .corrupt(words) }

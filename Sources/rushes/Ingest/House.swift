@@ -85,6 +85,11 @@ struct House: Sendable {
         guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
             throw Failure(.usage, "--server takes unix:PATH, http://… or https://….")
         }
+        // The address is kept with the items, and stands in receipts that others read.
+        guard !text.dropFirst("https://".count).prefix(while: { $0 != "/" }).contains("@") else {
+            throw Failure(
+                .usage, "The server's address takes no user and no password: give a token in RUSHES_TOKEN.")
+        }
         return .remote(url: text)
     }
     /// `sun_path` has 108 bytes with its closing zero (unix(7)).

@@ -94,9 +94,19 @@ struct S3BlobStore: BlobStore {
             if !isComposite(etag, of: parts) { try await expect(parts, at: key) }
         } catch {
             // Whatever was heard: only what is there counts. Stores say NoSuchUpload, or InternalError, of an upload that was completed.
-            do throws(Failure) { try await expect(parts, at: key) } catch _ { throw error }
+            do throws(Failure) { try await expect(parts, at: key) } catch let doubt {
+                throw doubt.code == .incomplete && error.code == .backendError && error.remedy == .retryLater
+                    ? Self.unfinished(error) : error
+            }
         }
         return try await sealed(session, bytes: parts.reduce(0) { $0 + $1.size })
+    }
+
+    /// Ceph keeps an upload locked whose completion was cut short by the end of its own process, for ten minutes (`rgw_mp_lock_max_time`), and
+    /// answers InternalError till then. To wait costs less than to send the file again.
+    private static func unfinished(_ failure: Failure) -> Failure {
+        Failure(
+            .busy, "The store is not done with putting this file together: it is asked again.", detail: failure.detail)
     }
 
     private static func unbound(_ session: StoreSession) -> Failure {
