@@ -31,6 +31,23 @@ struct Sealing: Sendable {
         return Held(parts: signed.map(StoredPart.init), object: key)
     }
 
+    /// How far a foreign client's upload is.
+    /// - Parameters:
+    ///   - recorded: its parts in order, the last of which may lie there as a tail.
+    ///   - isIntact: whether a tail is there, as it was recorded.
+    /// - Returns: bytes; nil when the store no longer has what was acknowledged.
+    func offset(
+        of row: UploadRow, recorded: [SignedPart], isIntact: (BlobKey, SignedPart) async throws(Failure) -> Bool
+    ) async throws(Failure) -> Int? {
+        let held = try await held(row, signed: recorded)
+        guard !held.isLost else { return nil }
+        var hasTail = false
+        if let last = recorded.last, !held.parts.contains(where: { $0.number == last.number }) {
+            hasTail = try await isIntact(.tail(last, of: row.session), last)
+        }
+        return TusPolicy.offset(recorded: recorded, partSize: row.partSize, held: held.parts, hasTail: hasTail)
+    }
+
     /// Makes the store ready for an upload's parts, and keeps its name for them.
     func begin(_ opened: UploadRow) async throws(Failure) -> UploadRow {
         var row = opened
@@ -93,28 +110,35 @@ struct Sealing: Sendable {
     /// Uploads whose object the store has put together, but whose answer or event was lost: their rows are written now.
     /// - Parameter present: the sessions that the store still has.
     /// - Returns: how many there were.
-    func finishLost(present: Set<StoreSession>) async throws(Failure) -> Int {
+    func finishLost(present: Set<StoreSession>, _ attempts: Attempts) async throws(Failure) -> Int {
         var (last, count): (UploadID?, Int) = (nil, 0)
         while true {
             let page = try await ledger.openUploads(after: last, limit: Self.pageSize)
             for row in page where !present.contains(row.session) {
-                // Declared at the complete only, they wait for the client to repeat it.
-                guard let size = row.size, let sha256 = row.sha256 else { continue }
-                let signed = try await ledger.signedParts(row.session)
-                guard try await store.assembled(signed, of: row.session) != nil else { continue }
-                let request = CompleteUploadRequest(
-                    generation: row.generation, sizeBytes: size, sha256: sha256,
-                    parts: signed.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: nil) })
-                do throws(Failure) {
-                    _ = try await complete(row.id, request, owner: row.owner)
-                    count += 1
-                } catch {
-                    // Somebody else was quicker, or its parts do not add up: that is for its client to hear.
-                    guard [.gone, .staleGeneration, .incomplete, .conflict].contains(error.code) else { throw error }
+                _ = try await attempts.attempt("finish upload \(row.id)") { () throws(Failure) in
+                    if try await finishLost(row) { count += 1 }
                 }
             }
             guard let end = page.last, page.count == Self.pageSize else { return count }
             last = end.id
+        }
+    }
+
+    private func finishLost(_ row: UploadRow) async throws(Failure) -> Bool {
+        // Declared at the complete only, they wait for the client to repeat it.
+        guard let size = row.size, let sha256 = row.sha256 else { return false }
+        let signed = try await ledger.signedParts(row.session)
+        guard try await store.assembled(signed, of: row.session) != nil else { return false }
+        let request = CompleteUploadRequest(
+            generation: row.generation, sizeBytes: size, sha256: sha256,
+            parts: signed.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: nil) })
+        do throws(Failure) {
+            _ = try await complete(row.id, request, owner: row.owner)
+            return true
+        } catch {
+            // Somebody else was quicker, or its parts do not add up: that is for its client to hear.
+            guard [.gone, .staleGeneration, .incomplete, .conflict].contains(error.code) else { throw error }
+            return false
         }
     }
 }

@@ -23,6 +23,18 @@ extension [UInt8] {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// Nil when the text is not pairs of hexadecimal digits.
+    public init?(hexadecimal text: String) {
+        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        self = []
+        reserveCapacity(digits.count / 2)
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = digits[index], let low = digits[index + 1] else { return nil }
+            append(UInt8(high << 4 | low))
+        }
+    }
+
     /// Base64 with padding (RFC 4648 section 4).
     public var base64: String { Data(self).base64EncodedString() }
 

@@ -123,7 +123,7 @@ import Vocabulary
         try Files.makeFolder(store.work + "/item-1.7")
         try Files.makeFolder(store.work + "/up-2.tus")
         try Files.write([1], to: store.incoming + "/up-2.1/" + Files.temporaryPrefix + "x")
-        let orphan = store.blobPath(try Self.key("d-item-1.9.512"))
+        let orphan = store.blobPath(try Self.key("d-item-1.1.9999"))
         try Files.makeFolder(Files.folder(of: orphan))
         try Files.write([1], to: orphan)
         let tail = store.blobPath(

@@ -41,13 +41,13 @@ import Vocabulary
             (nil, 10_001, 3, false), (nil, 1, (5 << 20) + 1, false), (10, 0, 10, false), (10, -1, 10, false),
         ] as [(Int?, Int, Int, Bool)])
     func aPartHasItsPlaceInTheGrid(size: Int?, number: Int, length: Int, fits: Bool) {
-        #expect(PartGrid(size: size, partSize: 5 << 20).contains(number: number, length: length) == fits)
+        #expect(UploadGrid(size: size, partSize: 5 << 20).contains(number: number, length: length) == fits)
     }
 
     @Test func aFileThatNeedsTooManyPartsIsRefused() {
         let partSize = PartLimits.bytesRange.lowerBound
-        #expect(PartGrid(size: partSize * PartLimits.countMax, partSize: partSize).fault == nil)
-        #expect(PartGrid(size: partSize * PartLimits.countMax + 1, partSize: partSize).fault?.code == .badRequest)
+        #expect(UploadGrid(size: partSize * PartLimits.countMax, partSize: partSize).fault == nil)
+        #expect(UploadGrid(size: partSize * PartLimits.countMax + 1, partSize: partSize).fault?.code == .badRequest)
     }
 
     @Test func failuresAreFollowedByWhatCanHelp() {

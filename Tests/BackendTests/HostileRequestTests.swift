@@ -121,4 +121,18 @@ import Vocabulary
         }
         #expect(long?.code == .socketPathTooLong)
     }
+
+    @Test func aCompletionMayNameEveryPartWithALongETag() async throws {
+        let test = try await TestBackend()
+        let file = try TestFile("up-1")
+        _ = try await test.client.open(file)
+        var complete = file.complete()
+        complete.parts = (1...PartLimits.countMax).map {
+            CompleteUploadRequest.Part(partNumber: $0, etag: "\"" + String(repeating: "A", count: 254) + "\"")
+        }
+        // Refused for what it says, not for how long it is.
+        #expect(try await test.client.send("POST", "/v1/uploads/up-1/complete", complete).status == 409)
+        #expect(try await test.client.send("POST", "/v1/uploads/up-1/reopen", complete).status == 413)
+        await test.backend.stop()
+    }
 }

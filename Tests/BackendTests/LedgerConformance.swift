@@ -24,6 +24,10 @@ enum LedgerConformance {
         ("events are numbered without gaps, owner by owner", events),
         ("sessions run out, attached uploads do not", expiry),
         ("the same bytes under two keys become one object", folding),
+        ("what was verified is kept until its replacement is, or its owner removes it", suspects),
+        ("what is found again is read once more, unless its bytes are coming in anew", restoring),
+        ("a session that ends is ended at the store by its name", endedSessions),
+        ("an owner's unfinished uploads are bounded", openBound),
         ("what was received is recorded with its hash, and an earlier tail goes", receiving),
         ("a foreign client's file is attached in the transaction that seals it", attaching),
     ]
@@ -292,6 +296,128 @@ enum LedgerConformance {
         #expect(try await ledger.doomedBlobs(limit: 10).map(\.rawValue) == ["c-up-1.1", "u-up-1.1", "u-up-2.1"])
     }
 
+    /// Item 1 with its original verified and then not found.
+    private static func suspected(_ ledger: any Ledger) async throws -> (TestFile, BlobKey) {
+        let file = try upload("up-1")
+        _ = try await attached(file, in: ledger)
+        let job = try await claimed(ledger)
+        let key = try #require(
+            try await ledger.recordVerified(
+                file.upload, item: file.item, epoch: job.epoch, sha256: file.sha256, now: start))
+        #expect(try await ledger.publish(.empty, item: file.item, epoch: job.epoch, now: start))
+        _ = try await attached(try upload("up-2", role: .sidecar, bytes: "<xmp/>"), in: ledger)
+        let again = try await claimed(ledger)
+        #expect(try await ledger.recordDamaged(file.upload, item: file.item, epoch: again.epoch, now: start))
+        #expect(try await ledger.item(file.item, owner: owner)?.state == .awaiting)
+        #expect(try await ledger.doomedBlobs(limit: 9).isEmpty)
+        #expect(try await ledger.blob(key)?.sha256 == nil)
+        #expect(try await ledger.suspects(limit: 9) == [SuspectRow(key: key, size: 5, upload: file.upload)])
+        // Nobody is told that these bytes are there.
+        let same = try upload("up-3", item: "item-3")
+        let (row, _) = try await ledger.open(same.open, owner: owner, now: start, expiresAt: start)
+        #expect(row.state == .open)
+        _ = try await ledger.abort(same.upload, owner: owner)
+        try await ledger.forgetDoomed(try await ledger.doomedBlobs(limit: 9))
+        return (file, key)
+    }
+
+    @Sendable static func suspects(_ ledger: any Ledger) async throws {
+        let (file, key) = try await suspected(ledger)
+        let row = try #require(try await ledger.reopen(file.upload, owner: owner, generation: 1, expiresAt: start))
+        let sealed = try await ledger.seal(
+            row.session, owner: owner, key: .upload(row.session), size: 5, sha256: file.sha256, now: start)
+        #expect(try await ledger.doomedBlobs(limit: 9).isEmpty)
+        let job = try await claimed(ledger)
+        #expect(
+            try await ledger.recordVerified(
+                file.upload, item: file.item, epoch: job.epoch, sha256: file.sha256, now: start) == sealed.blob)
+        #expect(try await ledger.doomedBlobs(limit: 9) == [key])
+        #expect(try await ledger.suspects(limit: 9).isEmpty)
+    }
+
+    @Sendable static func restoring(_ ledger: any Ledger) async throws {
+        let (file, key) = try await suspected(ledger)
+        let suspect = try #require(try await ledger.suspects(limit: 9).first)
+        #expect(try await ledger.restore(suspect, now: start))
+        #expect(try await !ledger.restore(suspect, now: start))
+        var job = try await claimed(ledger)
+        let row = try #require(job.item.uploads.first { $0.id == file.upload })
+        #expect(row.blob == key && row.recomputed == nil)
+        // Not as it was: it stays a suspect.
+        #expect(try await ledger.recordDamaged(file.upload, item: file.item, epoch: job.epoch, now: start))
+        #expect(try await ledger.doomedBlobs(limit: 9).isEmpty)
+        #expect(try await ledger.restore(suspect, now: start))
+        job = try await claimed(ledger)
+        _ = try await ledger.recordVerified(
+            file.upload, item: file.item, epoch: job.epoch, sha256: file.sha256, now: start)
+        #expect(try await ledger.suspects(limit: 9).isEmpty)
+        #expect(try await ledger.doomedBlobs(limit: 9).isEmpty)
+        #expect(try await ledger.blob(key)?.sha256 == file.sha256)
+
+        // The owner decides.
+        let again = try await claimedAgain(ledger)
+        #expect(try await ledger.recordDamaged(file.upload, item: file.item, epoch: again.epoch, now: start))
+        _ = try await ledger.reopen(file.upload, owner: owner, generation: 1, expiresAt: start)
+        #expect(try await !ledger.restore(suspect, now: start))
+        #expect(try await ledger.remove(file.item, owner: owner, now: start))
+        #expect(try await ledger.doomedBlobs(limit: 9).contains(key))
+        #expect(try await ledger.suspects(limit: 9).isEmpty)
+    }
+
+    /// The running job of the first item is published, and starts over with another sidecar.
+    private static func claimedAgain(_ ledger: any Ledger) async throws -> ClaimedJob {
+        let item = try #require(ItemID(rawValue: "item-1"))
+        let epoch = try #require(try await ledger.epoch(of: item)?.number)
+        #expect(try await ledger.publish(.empty, item: item, epoch: epoch, now: start))
+        _ = try await attached(try upload("up-4", role: .sidecar, bytes: "<more/>"), in: ledger)
+        return try await claimed(ledger)
+    }
+
+    @Sendable static func endedSessions(_ ledger: any Ledger) async throws {
+        for (id, name) in [("up-1", "x-1"), ("up-2", nil)] {
+            let file = try upload(id, item: "item-" + id)
+            let (row, _) = try await ledger.open(file.open, owner: owner, now: start, expiresAt: start)
+            if let name { #expect(try await ledger.bind(row.session, to: name) == name) }
+            _ = try await ledger.abort(file.upload, owner: owner)
+        }
+        // Opened anew without having been ended.
+        let file = try upload("up-3", item: "item-3")
+        let (row, _) = try await ledger.open(file.open, owner: owner, now: start, expiresAt: start)
+        _ = try await ledger.bind(row.session, to: "x-3")
+        _ = try await ledger.reopen(file.upload, owner: owner, generation: 1, expiresAt: start)
+        let doomed = try await ledger.doomedSessions(after: nil, limit: 9)
+        #expect(doomed.map(\.folderName) == ["up-1.1", "up-2.1", "up-3.1"])
+        #expect(doomed.map(\.storeName) == ["x-1", nil, "x-3"])
+        #expect(try await ledger.doomedSessions(after: doomed[0].upload, limit: 1) == [doomed[1]])
+        for session in doomed { try await ledger.forgetDoomed(session) }
+        #expect(try await ledger.doomedSessions(after: nil, limit: 9).isEmpty)
+        // What was completed takes its session with it.
+        _ = try await sealed(try upload("up-4", item: "item-4"), in: ledger)
+        #expect(try await ledger.doomedSessions(after: nil, limit: 9).isEmpty)
+    }
+
+    @Sendable static func openBound(_ ledger: any Ledger) async throws {
+        func open(_ file: TestFile, _ owner: Owner = owner) async throws -> UploadRow {
+            try await ledger.open(
+                file.open, owner: owner, now: start, expiresAt: start, knowing: nil, openMax: 2
+            ).0
+        }
+        let first = try upload("up-1")
+        _ = try await open(first)
+        _ = try await open(try upload("up-2"))
+        let third = try upload("up-3", item: "item-3")
+        #expect(await failure { _ = try await open(third) } == .busy)
+        // What is open already is answered, another owner is not meant.
+        _ = try await open(first)
+        _ = try await open(try upload("up-4", item: "item-4"), stranger)
+        _ = try await ledger.abort(first.upload, owner: owner)
+        _ = try await open(third)
+        #expect(
+            await failure {
+                _ = try await ledger.reopen(first.upload, owner: owner, generation: 1, expiresAt: start, openMax: 2)
+            } == .busy)
+    }
+
     @Sendable static func folding(_ ledger: any Ledger) async throws {
         let first = try upload("up-1")
         let second = try upload("up-2", item: "item-2")
@@ -401,6 +527,12 @@ extension Ledger {
     func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
         -> (UploadRow, isNew: Bool)
     {
-        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil)
+        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil, openMax: 100)
     }
+    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
+    {
+        try await reopen(id, owner: owner, generation: generation, expiresAt: expiresAt, openMax: 100)
+    }
+
+    func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey] { try await doomedBlobs(after: nil, limit: limit) }
 }

@@ -45,11 +45,15 @@ struct StoreUnderTest: Sendable {
                 store: store,
                 send: { bytes, part, session in
                     let url = try #require(store.partURL(part, of: session, seconds: 60))
-                    return try await client.http.send(
-                        HTTPRequest(.put, url, headers: ["Content-MD5": part.contentMD5], body: .bytes(bytes))
-                    ).status
+                    return try await put(bytes, to: url, contentMD5: part.contentMD5)
                 }, scratch: scratch, isCopying: store.abilities.takesLateParts)
         }
+    }
+
+    /// As a client does it.
+    static func put(_ bytes: [UInt8], to url: String, contentMD5: String) async throws -> Int {
+        try await HTTPClient().send(HTTPRequest(.put, url, headers: ["Content-MD5": contentMD5], body: .bytes(bytes)))
+            .status
     }
 
     func begun(_ id: String = "up-1", generation: Int = 1) async throws -> StoreSession {
@@ -77,6 +81,15 @@ extension S3Settings {
             endpoint: endpoint ?? store.endpoint, bucket: store.bucket, region: nil, accessKey: store.accessKey,
             secretKey: store.secretKey)
     }
+}
+
+extension BlobStore {
+    func keys() async throws(Failure) -> [BlobKey] {
+        var keys: [BlobKey] = []
+        try await eachObject { object throws(Failure) in keys.append(object.key) }
+        return keys
+    }
+    func sessions() async throws(Failure) -> [StoreSession] { try await underway().sessions }
 }
 
 /// What every store has to do.

@@ -58,7 +58,7 @@ import Vocabulary
         ]
         for (length, mebibytes) in known {
             #expect(PartLimits.partSize(for: length) == mebibytes * mebibyte)
-            #expect(PartGrid(size: length, partSize: mebibytes * mebibyte).fault == nil)
+            #expect(UploadGrid(size: length, partSize: mebibytes * mebibyte).fault == nil)
         }
     }
 
@@ -161,14 +161,20 @@ import Vocabulary
         #expect(code == (isGood ? nil : .badRequest))
     }
 
-    @Test func aTailsKeySaysWhatItIs() throws {
+    @Test func aKeySaysWhatItIs() throws {
         let session = StoreSession(upload: try #require(UploadID(rawValue: "up-1_x")), generation: 2)
         let part = SignedPart(number: 7, bytes: [1, 2, 3])
         let key = BlobKey.tail(part, of: session)
         #expect(BlobKey(rawValue: key.rawValue) == key)
-        #expect(key.asTail?.part == part && key.asTail?.session == session)
-        #expect(BlobKey.upload(session).asTail == nil)
-        #expect(BlobKey(rawValue: "t-up-1.1.x")?.asTail == nil)
+        #expect(key.origin == .tail(part, session))
+        #expect(BlobKey.upload(session).origin == .upload(session))
+        #expect(BlobKey.copied(session).origin == .copy(session))
+        #expect(BlobKey.probe(session.upload).origin == .probe)
+        let item = try #require(ItemID(rawValue: "it-1"))
+        #expect(BlobKey.made(for: item, epoch: 3, name: OutputName("512")).origin == .made(item, epoch: 3))
+        for odd in ["t-up-1.1.x", "u-up-1", "u-up-1.1.1", "d-it-1.x.512", "d-it-1.1", "x-up-1.1", "letter", "u"] {
+            #expect(BlobKey(rawValue: odd)?.origin == nil, "\(odd)")
+        }
     }
 
     @Test func aSHA256GoesOnFromItsState() throws {

@@ -320,7 +320,7 @@ import Vocabulary
         #expect(try await tus.patch(path, at: 0, []).status == 423)
         func knock(after seconds: Int) async -> FailureCode? {
             do throws(Failure) {
-                try await locks.holding(id, at: .now + .seconds(seconds)) { () throws(Failure) in }
+                try await locks.holding(id, of: .local, at: .now + .seconds(seconds)) { () throws(Failure) in }
             } catch { return error.code }
             return nil
         }

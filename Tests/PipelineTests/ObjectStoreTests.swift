@@ -129,7 +129,9 @@ struct Bucket: Sendable {
 
     func hashes() async throws -> Set<SHA256Digest> {
         var hashes: Set<SHA256Digest> = []
-        for key in try await client.keys(prefix: prefix + "/") {
+        var keys: [String] = []
+        try await client.eachPage(prefix: prefix + "/") { page throws(Failure) in keys += page.map(\.key) }
+        for key in keys {
             let size = try #require(try await client.head(key)).size
             let digest = Digest(.sha256)
             for offset in stride(from: 0, to: size, by: S3Client.rangeMax) {

@@ -31,10 +31,9 @@ extension API {
                 let creation = try Tus.Creation(request.headers)
                 return .stream(
                     TusReception.begin(try Tus.Patch(creation, request.headers)) { reception throws(Failure) in
-                        let upload = try await create(creation, for: try await caller(of: request))
-                        return try await tus.locks.holding(upload.row.id, for: reception) { () throws(Failure) in
-                            try await tus.take(reception, into: upload)
-                        }
+                        let caller = try await caller(of: request)
+                        return try await tus.create(
+                            creation, taking: reception, owner: caller.owner, shoot: try shoot(creation, caller))
                     })
             default: return nil
             }
@@ -55,9 +54,7 @@ extension API {
             if route != .tusOptions { response.headers += Self.tusHeaders() }
             return response
         } catch {
-            if (error.code.row?.status ?? 500) >= 500 { log("\(request.method) \(request.path): \(error)") }
-            var response = HTTPResponse.problem(
-                error, retryAfter: error.code == .busy || error.code == .locked ? 1 : nil)
+            var response = refused(error, request)
             response.headers += Self.tusHeaders(error)
             return response
         }
@@ -74,7 +71,7 @@ extension API {
         case .failed(let failure, let sink):
             guard let reception = sink as? TusReception else { preconditionFailure("a tus body is always a reception") }
             reception.end(.broken)
-            _ = try await reception.outcome()
+            _ = try? await reception.outcome()
             throw failure
         case .bytes: break
         }
@@ -84,7 +81,8 @@ extension API {
         switch route {
         case .tusOptions: return Self.tusOptions
         case .tusCreate:
-            let upload = try await create(try Tus.Creation(request.headers), for: caller)
+            let creation = try Tus.Creation(request.headers)
+            let upload = try await tus.create(creation, owner: caller.owner, shoot: try shoot(creation, caller))
             return received(try await tus.look(upload.row.id, owner: caller.owner), by: route)
         case .tusOffset(let id): return standing(try await tus.look(id, owner: caller.owner))
         case .tusEnd(let id): return try await endTus(id, caller)
@@ -100,9 +98,8 @@ extension API {
             ("Tus-Checksum-Algorithm", Tus.Checksum.algorithms.map(\.name).joined(separator: ",")),
         ])
 
-    private func create(_ creation: Tus.Creation, for caller: Caller) async throws(Failure) -> TusUpload {
-        let named = try TusMetadata(creation.metadata).shoot
-        return try await tus.create(creation, owner: caller.owner, shoot: try shoot(named, for: caller))
+    private func shoot(_ creation: Tus.Creation, _ caller: Caller) throws(Failure) -> String? {
+        try shoot(try TusMetadata(creation.metadata).shoot, for: caller)
     }
 
     /// To who has sent bytes, or made an upload.
@@ -127,10 +124,7 @@ extension API {
 
     /// One that is finished is an item, and goes with it.
     private func endTus(_ id: UploadID, _ caller: Caller) async throws(Failure) -> HTTPResponse {
-        guard let item = try await tus.end(id, owner: caller.owner) else {
-            removeDoomed()
-            return HTTPResponse(status: 204)
-        }
+        guard let item = try await tus.end(id, owner: caller.owner) else { return HTTPResponse(status: 204) }
         defer { events.ring(caller.owner) }
         return try await removeItem(item, caller.owner)
     }

@@ -7,7 +7,7 @@ extension API {
         let request = try JSON.decode(OpenUploadRequest.self, from: body)
         try RequestChecks.check(request, idempotencyKey: idempotencyKey)
         let parts = try RequestChecks.signed(
-            request.parts, grid: PartGrid(size: request.sizeBytes, partSize: request.partSize))
+            request.parts, grid: UploadGrid(size: request.sizeBytes, partSize: request.partSize))
         let now = clock()
         _ = try shoot(request.shoot, for: caller)
         try await admit(caller, toUpload: request.uploadID)
@@ -15,7 +15,7 @@ extension API {
         // Who may see one shoot only must not get at another's bytes by naming their hash.
         let (row, isNew) = try await ledger.open(
             request, owner: caller.owner, now: now, expiresAt: now.adding(seconds: lifetimes.session),
-            knowing: caller.shoot)
+            knowing: caller.shoot, openMax: APIBounds.openUploadsMax)
         let session = try await session(row, sign: parts, owner: caller.owner)
         return .json(session, status: isNew ? 201 : 200)
     }
@@ -72,16 +72,16 @@ extension API {
         if isAlive { try await ledger.expire(row.session) }
         guard
             let reopened = try await ledger.reopen(
-                id, owner: owner, generation: request.generation, expiresAt: clock().adding(seconds: lifetimes.session))
+                id, owner: owner, generation: request.generation, expiresAt: clock().adding(seconds: lifetimes.session),
+                openMax: APIBounds.openUploadsMax)
         else { throw LedgerFault.unknown }
         row = reopened
         return .json(try await session(row, sign: [], owner: owner))
     }
 
     func abort(_ id: UploadID, _ owner: Owner) async throws(Failure) -> HTTPResponse {
-        guard let row = try await ledger.abort(id, owner: owner) else { throw LedgerFault.unknown }
+        guard try await ledger.abort(id, owner: owner) != nil else { throw LedgerFault.unknown }
         removeDoomed()
-        try await store.end(row.session)
         return HTTPResponse(status: 204)
     }
 

@@ -34,8 +34,10 @@ struct API: HTTPHandler {
     // MARK: At the head
 
     func plan(for request: HTTPRequest) -> BodyPlan {
-        let collected = BodyPlan.collect(bytesMax: APIBounds.bodyBytesMax)
-        guard case .success(let route) = route(of: request) else { return collected }
+        guard case .success(let route) = route(of: request) else {
+            return .collect(bytesMax: APIBounds.bodyBytesMax)
+        }
+        let collected = BodyPlan.collect(bytesMax: route.bodyBytesMax)
         guard case .putPart(let token) = route else { return planTus(route, request) ?? collected }
         do throws(Failure) {
             let permit = try signer.permit(token, now: clock())
@@ -74,10 +76,15 @@ struct API: HTTPHandler {
                 if request.method != "GET" { events.ring(caller.owner) }
                 return response
             }
-        } catch {
-            if (error.code.row?.status ?? 500) >= 500 { log("\(request.method) \(request.path): \(error)") }
-            return .problem(error, retryAfter: error.code == .busy ? 1 : nil)
+        } catch { return refused(error, request) }
+    }
+
+    /// Operators hear of faults; that much is going on is none.
+    func refused(_ failure: Failure, _ request: HTTPRequest) -> HTTPResponse {
+        if (failure.code.row?.status ?? 500) >= 500, failure.code != .busy {
+            log("\(request.method) \(request.path): \(failure)")
         }
+        return .problem(failure, retryAfter: [.busy, .locked].contains(failure.code) ? 1 : nil)
     }
 
     private func answer(_ route: Route, _ request: HTTPRequest, _ body: Data, _ caller: Caller) async throws(Failure)
@@ -141,7 +148,7 @@ struct API: HTTPHandler {
     }
 
     private func readiness() async throws(Failure) -> HTTPResponse {
-        _ = try await ledger.doomedBlobs(limit: 1)
+        _ = try await ledger.doomedBlobs(after: nil, limit: 1)
         let free = try Files.freeBytes(at: dataFolder)
         guard free > APIBounds.freeBytesMin else {
             throw Failure(.diskFull, "The backend has no space left: free some on its disk.")

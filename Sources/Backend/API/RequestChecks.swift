@@ -5,6 +5,10 @@ import Vocabulary
 /// Bounds on what clients send, checked at the door.
 enum APIBounds {
     static let bodyBytesMax = 1 << 20
+    /// Every part with an ETag of up to 256 bytes: some stores' are opaque and long.
+    static let completeBytesMax = 4 << 20
+    /// Unfinished uploads of one owner. A box has few open at once, but what it gave up for good, or was lost with it, stays until it runs out.
+    static let openUploadsMax = 10_000
     static let nameBytesMax = 255
     static let textBytesMax = 4096
     static let contentTypeBytesMax = 127
@@ -26,7 +30,7 @@ enum RequestChecks {
         try checkName(request.filename, "filename")
         try checkText(request.contentType, "content_type", APIBounds.contentTypeBytesMax)
         try checkText(request.shoot, "shoot", APIBounds.nameBytesMax)
-        let grid = PartGrid(size: request.sizeBytes, partSize: request.partSize)
+        let grid = UploadGrid(size: request.sizeBytes, partSize: request.partSize)
         if let fault = grid.fault { throw fault }
         guard request.parts.count <= PartLimits.firstURLsMax else {
             throw bad("At most \(PartLimits.firstURLsMax) parts can be asked for with the open.")
@@ -47,7 +51,7 @@ enum RequestChecks {
     }
 
     /// - Returns: the parts as they are signed.
-    static func signed(_ parts: [PartRequest], grid: PartGrid) throws(Failure) -> [SignedPart] {
+    static func signed(_ parts: [PartRequest], grid: UploadGrid) throws(Failure) -> [SignedPart] {
         var signed: [SignedPart] = []
         for part in parts {
             guard grid.contains(number: part.partNumber, length: part.length) else {
@@ -89,7 +93,7 @@ enum CompletionCheck {
         if let sha256 = row.sha256, sha256 != request.sha256 {
             throw Failure(.conflict, "This upload was opened with another SHA-256.")
         }
-        let grid = PartGrid(size: request.sizeBytes, partSize: row.partSize)
+        let grid = UploadGrid(size: request.sizeBytes, partSize: row.partSize)
         if let fault = grid.fault { throw fault }
         let declared = Dictionary(
             request.parts.map { ($0.partNumber, $0.etag) }, uniquingKeysWith: { first, _ in first })
@@ -103,8 +107,7 @@ enum CompletionCheck {
             guard grid.contains(number: number, length: part.size) else {
                 throw Failure(.incomplete, "Part \(number) does not have the length that this size asks for.")
             }
-            // The spelling is the store's: quoted or not, in capitals or not.
-            if let etag = declared[number] ?? nil, etag.unquoted.lowercased() != part.etag.lowercased() {
+            if let etag = declared[number] ?? nil, !ETag.isSame(etag, part.etag) {
                 throw Failure(
                     .incomplete,
                     "Part \(number) is held with another ETag: ask for the list of parts and send the rest.",

@@ -109,6 +109,11 @@ enum Route: Sendable, Hashable {
         }
     }
 
+    /// Of a body that is taken into memory.
+    var bodyBytesMax: Int {
+        if case .complete = self { APIBounds.completeBytesMax } else { APIBounds.bodyBytesMax }
+    }
+
     /// Health is for who watches over the server, parts and media for who holds a signed URL.
     var needsOwner: Bool {
         switch self {

@@ -17,11 +17,7 @@ public enum BackendCheck {
         let ledger = try await SQLiteLedger.looking(path)
         var findings = try await ledger.selfCheck(RetryPolicy())
         if let settings {
-            // Without one nothing was ever stored.
-            guard let prefix = try await ledger.storePrefix(orMake: nil) else { return findings }
-            let store = S3BlobStore(
-                client: S3Client(settings: settings, http: HTTPClient(), clock: Timestamp.system), prefix: prefix,
-                abilities: .usual, workFolder: dataFolder + "/" + Backend.workName)
+            guard let store = try await bucket(settings, ledger, dataFolder) else { return findings }
             findings += try await checkObjects(ledger, store)
             findings += try await checkSessions(ledger, store) { _, _ in true }
             findings += try await TusCheck(ledger: ledger, store: store).run()
@@ -35,6 +31,46 @@ public enum BackendCheck {
         findings += try await TusCheck(ledger: ledger, store: store).run()
         findings += try await checkStrangers(ledger, store)
         return findings
+    }
+
+    /// What is no fault, and good to know: files in the store that belong to no upload of this ledger.
+    public static func observations(
+        dataFolder: String, store settings: S3Settings? = nil
+    ) async throws(Failure) -> [Finding] {
+        let path = dataFolder + "/" + Backend.ledgerName
+        guard try Files.facts(path) != nil else { return [] }
+        let ledger = try await SQLiteLedger.looking(path)
+        let store: any BlobStore
+        if let settings {
+            guard let bucket = try await bucket(settings, ledger, dataFolder) else { return [] }
+            store = bucket
+        } else {
+            store = DirectoryBlobStore.looking(dataFolder)
+        }
+        let strays = Strays(ledger: ledger)
+        var observations: [Finding] = []
+        try await store.eachObject { object throws(Failure) in
+            guard observations.count < observationsMax, try await ledger.blob(object.key) == nil,
+                try await strays.standing(of: object.key) == .unknown
+            else { return }
+            observations.append(
+                Finding(
+                    "blob-unknown", invariant: 5,
+                    "A stored file belongs to no upload of this ledger, as if that were an older one; it is kept for a while.",
+                    subject: object.key.rawValue))
+        }
+        return observations
+    }
+    private static let observationsMax = 1000
+
+    /// Nil where there is no prefix yet: nothing was ever stored.
+    private static func bucket(
+        _ settings: S3Settings, _ ledger: SQLiteLedger, _ dataFolder: String
+    ) async throws(Failure) -> S3BlobStore? {
+        guard let prefix = try await ledger.storePrefix(orMake: nil) else { return nil }
+        return S3BlobStore(
+            client: S3Client(settings: settings, http: HTTPClient(), clock: Timestamp.system), prefix: prefix,
+            abilities: .usual, workFolder: dataFolder + "/" + Backend.workName)
     }
 
     /// For the check of a box that has its backend in this folder.
@@ -97,7 +133,15 @@ public enum BackendCheck {
         _ isIntact: (StoredPart, StoreSession) async throws(Failure) -> Bool
     ) async throws(Failure) -> [Finding] {
         var findings: [Finding] = []
-        for session in try await store.sessions() {
+        let underway = try await store.underway()
+        let strays = Strays(ledger: ledger)
+        for write in underway.writes where try await !strays.hasWriter(write) {
+            findings.append(
+                Finding(
+                    "write-unknown", invariant: 9, "The store holds parts of an object that nobody is writing.",
+                    subject: "\(write.name) \(write.storeName)"))
+        }
+        for session in underway.sessions {
             guard try await ledger.knows(session.upload) else {
                 findings.append(
                     Finding(

@@ -1,5 +1,3 @@
-import Digests
-import Files
 import Vocabulary
 
 /// Invariant 1 for uploads of foreign clients: every byte below an acknowledged offset is in the store.
@@ -34,24 +32,12 @@ struct TusCheck: Sendable {
     }
 
     private func isHeld(_ recorded: [SignedPart], of row: UploadRow) async throws(Failure) -> Bool {
-        guard let stored = try await store.parts(row.session) else {
-            return try await store.assembled(recorded, of: row.session) != nil
-        }
-        let held = stored.filter { part in recorded.contains { part.matches($0) } }
-        var hasTail = false
-        if let last = recorded.last, !held.contains(where: { $0.number == last.number }) {
-            hasTail = try await isIntact(.tail(last, of: row.session), last)
-        }
-        return TusPolicy.offset(recorded: recorded, partSize: row.partSize, held: held, hasTail: hasTail) != nil
-    }
-
-    private func isIntact(_ key: BlobKey, _ part: SignedPart) async throws(Failure) -> Bool {
-        guard try await store.size(key) == part.length else { return false }
-        // What lies elsewhere would have to be fetched for it.
-        guard let store = store as? DirectoryBlobStore else { return true }
-        let path = store.blobPath(key)
-        return try await store.onBulk { () throws(Failure) in
-            SignedPart(number: part.number, bytes: try OpenFile.reading(path).read(count: part.length, at: 0)) == part
-        }
+        let sealing = Sealing(ledger: ledger, store: store, clock: Timestamp.system)
+        return try await sealing.offset(of: row, recorded: recorded) { tail, part throws(Failure) in
+            guard try await store.size(tail) == part.length else { return false }
+            // What lies elsewhere would have to be fetched for it.
+            guard let store = store as? DirectoryBlobStore else { return true }
+            return try await store.isIntact(store.blobPath(tail), part)
+        } != nil
     }
 }

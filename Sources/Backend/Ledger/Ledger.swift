@@ -8,9 +8,11 @@ protocol Ledger: Sendable {
     /// Repeatable with the same request. Where the owner has bytes of the declared hash, verified, the session is complete at once.
     /// - Parameter shoot: the only one whose bytes count for that; nil for all.
     /// - Returns: the row, and whether it is new.
-    /// - Throws: `not-found` for another's id, `conflict` for another request under the same id, `gone` for a deleted item.
+    /// - Throws: `not-found` for another's id, `conflict` for another request under the same id, `gone` for a deleted item; `busy` when the owner
+    ///   has `openMax` that are not finished.
     func open(
-        _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?
+        _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?,
+        openMax: Int
     ) async throws(Failure) -> (UploadRow, isNew: Bool)
     func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
     /// Remembers what was signed, the latest for each part, and puts the session's expiry off.
@@ -31,7 +33,10 @@ protocol Ledger: Sendable {
     func expire(_ session: StoreSession) async throws(Failure)
     /// The session's bytes are lost: the next generation, from zero. A repeated call gives the same answer.
     /// - Parameter generation: the one that the client knows.
-    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
+    /// - Throws: `busy` as `open` does.
+    func reopen(
+        _ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp, openMax: Int
+    ) async throws(Failure) -> UploadRow?
     /// Repeatable. - Throws: `conflict` when the upload is attached to an item.
     func abort(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
 
@@ -80,7 +85,8 @@ protocol Ledger: Sendable {
     /// - Returns: the key to go on with; nil when the lease is lost.
     func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
         async throws(Failure) -> BlobKey?
-    /// The bytes are not those that were declared: the upload has to come again, the item waits for it.
+    /// The bytes are not those that were declared, or not there: the upload has to come again, the item waits for it. An object that was
+    /// verified before is kept all the same, as a suspect, until `recordVerified` of what comes in its place, or `remove`.
     func recordDamaged(_ upload: UploadID, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
     /// The manifest, the state `ready` and the event. - Returns: false when the lease is lost; nothing has changed then.
     func publish(_ manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
@@ -102,9 +108,21 @@ protocol Ledger: Sendable {
     /// Leases that ran out become runnable again or end, sessions that ran out expire.
     /// - Parameter isRestart: no worker of this ledger is running, so all leases are lost.
     func sweep(now: Timestamp, isRestart: Bool, policy: RetryPolicy) async throws(Failure)
-    /// Objects whose rows are gone and whose bytes may go.
-    func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey]
+    /// Objects whose rows are gone and whose bytes may go, by key.
+    func doomedBlobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobKey]
     func forgetDoomed(_ keys: [BlobKey]) async throws(Failure)
+    /// Sessions that have ended here and are to be ended at the store, by upload.
+    func doomedSessions(after: UploadID?, limit: Int) async throws(Failure) -> [StoreSession]
+    func forgetDoomed(_ session: StoreSession) async throws(Failure)
+    /// By key.
+    func suspects(limit: Int) async throws(Failure) -> [SuspectRow]
+    /// The object was found to be there after all: its upload has it again, to be verified anew.
+    /// - Returns: false when its bytes are coming in anew already.
+    func restore(_ suspect: SuspectRow, now: Timestamp) async throws(Failure) -> Bool
+    /// Nil when there is no such upload.
+    func generation(of upload: UploadID) async throws(Failure) -> (number: Int, isOpen: Bool)?
+    /// Nil when there is no such item; its job's epoch is nil where it has none.
+    func epoch(of item: ItemID) async throws(Failure) -> (number: Int?, isRunning: Bool)?
     /// Also while an open session has no store's name yet: it may be about to get this one.
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool
     /// Those that have a store's name, by id.

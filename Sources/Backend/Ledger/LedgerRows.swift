@@ -40,14 +40,9 @@ struct BlobKey: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         BlobKey(safe: "\(tailPrefix)\(session.folderName).\(part.number)-\(part.md5)-\(part.length)")
     }
     private static let tailPrefix = "t-"
-    /// Nil for any other key.
-    var asTail: (part: SignedPart, session: StoreSession)? {
-        guard rawValue.hasPrefix(Self.tailPrefix), let dot = rawValue.lastIndex(of: "."),
-            let session = StoreSession(folderName: String(rawValue[..<dot].dropFirst(Self.tailPrefix.count))),
-            let part = StoredPart(fileName: String(rawValue[rawValue.index(after: dot)...]))
-        else { return nil }
-        return (SignedPart(number: part.number, length: part.size, md5: part.etag), session)
-    }
+
+    /// With which a store is tried.
+    static func probe(_ id: UploadID) -> BlobKey { BlobKey(safe: "p-\(id)") }
 
     /// Something made for an item under a lease.
     static func made(for item: ItemID, epoch: Int, name: OutputName) -> BlobKey {
@@ -55,6 +50,37 @@ struct BlobKey: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
             name.rawValue.unicodeScalars.filter { $0.isASCII && $0.properties.isAlphabetic || ("0"..."9").contains($0) }
         )
         return BlobKey(safe: "d-\(item).\(epoch).\(safe)")
+    }
+
+    /// What lies under a key of each form.
+    enum Origin: Sendable, Hashable {
+        case upload(StoreSession)
+        case copy(StoreSession)
+        case tail(SignedPart, StoreSession)
+        case made(ItemID, epoch: Int)
+        case probe
+    }
+
+    /// Nil for a key that is not given here.
+    var origin: Origin? {
+        let rest = String(rawValue.dropFirst(Self.tailPrefix.utf8.count))
+        switch String(rawValue.prefix(Self.tailPrefix.utf8.count)) {
+        case "u-": return StoreSession(folderName: rest).map { .upload($0) }
+        case "c-": return StoreSession(folderName: rest).map { .copy($0) }
+        case "p-": return .probe
+        case Self.tailPrefix:
+            guard let dot = rest.lastIndex(of: "."), let session = StoreSession(folderName: String(rest[..<dot])),
+                let part = StoredPart(fileName: String(rest[rest.index(after: dot)...]))
+            else { return nil }
+            return .tail(SignedPart(number: part.number, length: part.size, md5: part.etag), session)
+        case "d-":
+            let pieces = rest.split(separator: ".", omittingEmptySubsequences: false)
+            guard pieces.count == 3, let item = ItemID(rawValue: String(pieces[0])), let epoch = Int(pieces[1]) else {
+                return nil
+            }
+            return .made(item, epoch: epoch)
+        default: return nil
+        }
     }
 }
 
@@ -84,7 +110,7 @@ struct UploadRow: Sendable, Hashable {
     var verifiedAt: Timestamp?
 
     var session: StoreSession { StoreSession(upload: id, generation: generation, storeName: storeName) }
-    var grid: PartGrid { PartGrid(size: size, partSize: partSize) }
+    var grid: UploadGrid { UploadGrid(size: size, partSize: partSize) }
 }
 
 /// What is kept of a foreign client's upload besides its row.
@@ -131,6 +157,14 @@ struct BlobRow: Sendable, Hashable {
     var size: Int
     /// Recomputed; nil until the bytes were read.
     var sha256: SHA256Digest?
+}
+
+/// An object that was verified once, and was then not found or not as it was.
+struct SuspectRow: Sendable, Hashable {
+    var key: BlobKey
+    var size: Int
+    /// Whose bytes have to come again.
+    var upload: UploadID
 }
 
 /// A job with the right to do it.

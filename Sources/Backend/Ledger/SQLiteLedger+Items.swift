@@ -49,7 +49,10 @@ extension SQLiteLedger {
                 try database.run("DELETE FROM jobs WHERE item = ?1", [SQLValue(id)])
                 for rendition in known.renditions { try database.releaseBlob(rendition.blob) }
             }
-            for upload in uploads { try database.end(upload, as: .aborted) }
+            for upload in uploads {
+                try database.end(upload, as: .aborted)
+                try database.releaseSuspects(of: upload.id)
+            }
             if let known {
                 try database.run("UPDATE uploads SET attached = 0 WHERE item = ?1", [SQLValue(id)])
                 try database.move(known, to: .deleted, generation: known.generation, now: now)

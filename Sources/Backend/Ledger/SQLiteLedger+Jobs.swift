@@ -40,11 +40,13 @@ extension SQLiteLedger {
                 try database.run("UPDATE uploads SET blob = ?2 WHERE blob = ?1", [SQLValue(key), SQLValue(kept)])
                 try database.run("UPDATE renditions SET blob = ?2 WHERE blob = ?1", [SQLValue(key), SQLValue(kept)])
                 try database.releaseBlob(key)
+                try database.releaseSuspects(of: upload)
                 return kept
             }
             try database.run(
                 "UPDATE blobs SET sha256 = ?2, verified_at = ?3 WHERE key = ?1",
                 [SQLValue(key), SQLValue(sha256), SQLValue(now)])
+            try database.releaseSuspects(of: upload)
             return key
         }
     }
@@ -58,8 +60,13 @@ extension SQLiteLedger {
             if let key = row.blob {
                 try database.run(
                     "DELETE FROM renditions WHERE item = ?1 AND blob = ?2", [SQLValue(item), SQLValue(key)])
-                // Others may name these bytes too; nobody is told any more that they are there.
-                try database.run("UPDATE blobs SET sha256 = NULL, verified_at = NULL WHERE key = ?1", [SQLValue(key)])
+                // Others may name these bytes too; nobody is told any more that they are there. What was verified may be all that there is
+                // of them: it stays, in case the store is wrong, until what comes in its place is verified.
+                try database.run(
+                    """
+                    UPDATE blobs SET suspect_of = CASE WHEN verified_at IS NULL THEN suspect_of ELSE ?2 END, sha256 = NULL,
+                        verified_at = NULL WHERE key = ?1
+                    """, [SQLValue(key), SQLValue(upload)])
             }
             try database.end(row, as: .expired)
             try database.complete(item, epoch, generation: itemRow.generation, state: .awaiting, now: now)

@@ -42,16 +42,82 @@ extension SQLiteLedger {
         }
     }
 
-    func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey] {
-        try database.rows("SELECT key FROM doomed ORDER BY key", limit: limit).compactMap {
-            $0.text(0).flatMap(BlobKey.init(rawValue:))
-        }
+    func doomedBlobs(after: BlobKey?, limit: Int) async throws(Failure) -> [BlobKey] {
+        let rows = try database.rows(
+            "SELECT key FROM doomed WHERE key > ?1 ORDER BY key", [.text(after?.rawValue ?? "")], limit: limit)
+        return rows.compactMap { $0.text(0).flatMap(BlobKey.init(rawValue:)) }
     }
 
     func forgetDoomed(_ keys: [BlobKey]) async throws(Failure) {
         try await database.write("ledger.forgetDoomed") { database throws(Failure) in
             for key in keys { try database.run("DELETE FROM doomed WHERE key = ?1", [SQLValue(key)]) }
         }
+    }
+
+    func doomedSessions(after: UploadID?, limit: Int) async throws(Failure) -> [StoreSession] {
+        let rows = try database.rows(
+            """
+            SELECT upload, generation, store_name FROM doomed_sessions WHERE upload > ?1
+            ORDER BY upload, generation, store_name
+            """, [.text(after?.rawValue ?? "")], limit: limit)
+        var sessions: [StoreSession] = []
+        for row in rows {
+            let name = try row.required(2, SQLRow.text)
+            sessions.append(
+                StoreSession(
+                    upload: try row.required(0, as: UploadID.self), generation: try row.required(1, SQLRow.int),
+                    storeName: name.isEmpty ? nil : name))
+        }
+        return sessions
+    }
+
+    func forgetDoomed(_ session: StoreSession) async throws(Failure) {
+        _ = try await database.write("ledger.forgetDoomed") { database throws(Failure) in
+            try database.run(
+                "DELETE FROM doomed_sessions WHERE upload = ?1 AND generation = ?2 AND store_name = ?3",
+                [SQLValue(session.upload), .int(session.generation), .text(session.storeName ?? "")])
+        }
+    }
+
+    func suspects(limit: Int) async throws(Failure) -> [SuspectRow] {
+        var suspects: [SuspectRow] = []
+        for row in try database.rows(
+            "SELECT key, size, suspect_of FROM blobs WHERE suspect_of IS NOT NULL ORDER BY key", limit: limit)
+        {
+            suspects.append(
+                SuspectRow(
+                    key: try row.required(0, as: BlobKey.self), size: try row.required(1, SQLRow.int),
+                    upload: try row.required(2, as: UploadID.self)))
+        }
+        return suspects
+    }
+
+    func restore(_ suspect: SuspectRow, now: Timestamp) async throws(Failure) -> Bool {
+        try await database.write("ledger.restore") { database throws(Failure) in
+            // Where its bytes are coming in anew already, they go on.
+            guard let row = try database.uploadRow(suspect.upload), row.state == .expired, row.isAttached else {
+                return false
+            }
+            try database.run(
+                "UPDATE uploads SET state = 'complete', blob = ?2 WHERE id = ?1",
+                [SQLValue(row.id), SQLValue(suspect.key)])
+            try database.refresh(row.item, hasGrown: true, now: now)
+            return true
+        }
+    }
+
+    func generation(of upload: UploadID) async throws(Failure) -> (number: Int, isOpen: Bool)? {
+        guard
+            let row = try database.row("SELECT generation, state FROM uploads WHERE id = ?1", [SQLValue(upload)])
+        else { return nil }
+        return (try row.required(0, SQLRow.int), try row.required(1, as: SessionState.self) == .open)
+    }
+
+    func epoch(of item: ItemID) async throws(Failure) -> (number: Int?, isRunning: Bool)? {
+        let row = try database.row(
+            "SELECT j.epoch, j.state FROM items i LEFT JOIN jobs j ON j.item = i.id WHERE i.id = ?1", [SQLValue(item)])
+        guard let row else { return nil }
+        return (row.int(0), row.text(1) == JobState.running.rawValue)
     }
 
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow? {

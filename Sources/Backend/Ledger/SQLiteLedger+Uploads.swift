@@ -4,7 +4,8 @@ import Vocabulary
 
 extension SQLiteLedger {
     func open(
-        _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?
+        _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?,
+        openMax: Int
     ) async throws(Failure) -> (UploadRow, isNew: Bool) {
         // The first parts may differ when the open is repeated: what is signed for them replaces what was.
         var compared = request
@@ -25,6 +26,7 @@ extension SQLiteLedger {
             }
             let stored = try database.storedBlob(owner, request.sha256, size: request.sizeBytes, in: shoot)
             let state: SessionState = stored == nil ? .open : .complete
+            if state == .open { try database.checkRoom(owner, openMax) }
             let row = try database.insertUpload(
                 request, hash: hash, owner: owner, state: state, stored: stored, expiresAt: expiresAt)
             return (row, isNew: true)
@@ -113,8 +115,9 @@ extension SQLiteLedger {
         }
     }
 
-    func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
-    {
+    func reopen(
+        _ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp, openMax: Int
+    ) async throws(Failure) -> UploadRow? {
         try await database.write("ledger.reopen") { database throws(Failure) in
             guard let row = try database.uploadRow(id), row.owner == owner else { return nil }
             if try database.itemRow(row.item)?.state == .deleted { throw LedgerFault.deleted }
@@ -122,6 +125,8 @@ extension SQLiteLedger {
             if row.generation == generation + 1, row.state == .open { return row }
             guard row.generation == generation else { throw LedgerFault.stale }
             guard row.state != .complete else { return row }
+            if row.state == .open { try database.end(row, as: .expired) }
+            try database.checkRoom(owner, openMax)
             try database.run(
                 """
                 UPDATE uploads SET state = 'open', generation = ?2, already_stored = 0, blob = NULL, store_name = NULL,
@@ -184,6 +189,15 @@ extension Connection {
         )?.text(0).flatMap(BlobKey.init(rawValue:))
     }
 
+    /// - Throws: `busy` when the owner has so many open uploads.
+    func checkRoom(_ owner: Owner, _ openMax: Int) throws(Failure) {
+        let open = try row(
+            "SELECT COUNT(*) FROM uploads WHERE owner = ?1 AND state = 'open'", [SQLValue(owner)])?.int(0)
+        guard open ?? 0 < openMax else {
+            throw Failure(.busy, "There are \(openMax) unfinished uploads already: finish or end some.")
+        }
+    }
+
     func insertUpload(
         _ request: OpenUploadRequest, hash: SHA256Digest, owner: Owner, state: SessionState, stored: BlobKey?,
         expiresAt: Timestamp
@@ -219,12 +233,15 @@ extension Connection {
         try run("UPDATE uploads SET state = ?2, blob = NULL WHERE id = ?1", [SQLValue(row.id), SQLValue(state)])
         try forgetParts(of: row)
         try releaseBlob(row.blob)
+        guard row.state == .open else { return }
         // A complete that was cut short may have left the object without its row.
-        if row.state == .open {
-            for key in [BlobKey.upload(row.session), .copied(row.session)] {
-                try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)])
-            }
+        for key in [BlobKey.upload(row.session), .copied(row.session)] {
+            try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)])
         }
+        // Not every store lists what is under way.
+        try run(
+            "INSERT OR IGNORE INTO doomed_sessions(upload, generation, store_name) VALUES(?1, ?2, ?3)",
+            [SQLValue(row.id), .int(row.generation), .text(row.storeName ?? "")])
     }
 }
 

@@ -149,10 +149,19 @@ extension Connection {
         guard let key else { return }
         let removed = try run(
             """
-            DELETE FROM blobs WHERE key = ?1
+            DELETE FROM blobs WHERE key = ?1 AND suspect_of IS NULL
                 AND NOT EXISTS (SELECT 1 FROM uploads WHERE blob = ?1) AND NOT EXISTS (SELECT 1 FROM renditions WHERE blob = ?1)
             """, [SQLValue(key)])
         if removed > 0 { try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)]) }
+    }
+
+    /// What was kept because it might be all that there is of this upload's bytes.
+    func releaseSuspects(of upload: UploadID) throws(Failure) {
+        for row in try rows("SELECT key FROM blobs WHERE suspect_of = ?1", [SQLValue(upload)]) {
+            let key = try row.required(0, as: BlobKey.self)
+            try run("UPDATE blobs SET suspect_of = NULL WHERE key = ?1", [SQLValue(key)])
+            try releaseBlob(key)
+        }
     }
 
     /// The keys of what was made carry the epoch: an item that is deleted and brought back must never use one again. Far more than a job can

@@ -92,5 +92,16 @@ enum SQLiteSchema {
             upload TEXT PRIMARY KEY REFERENCES uploads(id), metadata TEXT NOT NULL, hash TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
         """,
+        """
+        -- Verified once, and then not found or not as it was: kept until what this upload brings in its place is verified.
+        ALTER TABLE blobs ADD COLUMN suspect_of TEXT;
+        CREATE INDEX blobs_suspect ON blobs(suspect_of) WHERE suspect_of IS NOT NULL;
+        -- Sessions that have ended here and may still be there at the store, by its own names for them; empty where it gives none.
+        CREATE TABLE doomed_sessions(
+            upload TEXT NOT NULL, generation INTEGER NOT NULL, store_name TEXT NOT NULL,
+            PRIMARY KEY(upload, generation, store_name)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX uploads_open ON uploads(owner) WHERE state = 'open';
+        """,
     ]
 }

@@ -18,8 +18,8 @@ struct JobExecution: Sendable {
     enum Ending: Sendable {
         case publish(Manifest)
         case reject(Reason, Manifest)
-        /// The bytes of this upload are not those that were declared.
-        case damaged(UploadID)
+        /// The bytes of this upload are not those that were declared, or not there (any more).
+        case damaged(UploadRow)
         /// Another worker has the job, or the item is gone.
         case leaseLost
     }
@@ -60,7 +60,7 @@ struct JobExecution: Sendable {
 
     private struct Verified {
         var rows: [UploadRow] = []
-        var damaged: UploadID?
+        var damaged: UploadRow?
     }
 
     /// Reads every attached upload from the store, unless that was done before: an object with a row never changes.
@@ -85,11 +85,11 @@ struct JobExecution: Sendable {
                 } catch {
                     // Bytes that the ledger names and the store has lost: only the client can bring them back.
                     guard error.code == .sourceMissing else { throw error }
-                    verified.damaged = upload.id
+                    verified.damaged = upload
                     return verified
                 }
                 guard sha256 == upload.sha256, try await store.size(key) == upload.size else {
-                    verified.damaged = upload.id
+                    verified.damaged = upload
                     return verified
                 }
                 guard
@@ -99,7 +99,7 @@ struct JobExecution: Sendable {
                 upload.blob = kept
                 upload.recomputed = sha256
             } else if try await store.size(key) != upload.size {
-                verified.damaged = upload.id
+                verified.damaged = upload
                 return verified
             }
             verified.rows.append(upload)

@@ -130,8 +130,13 @@ actor ProcessingLoop {
             try await settle(
                 manifest, try await ledger.reject(reason, manifest: manifest, item: id, epoch: epoch, now: now))
         case .success(.damaged(let upload)):
-            log("processing: upload \(upload) of item \(id) arrived damaged; it has to come again")
-            _ = try await ledger.recordDamaged(upload, item: id, epoch: epoch, now: now)
+            let key = upload.blob.map { "\($0)" } ?? "its object"
+            log(
+                upload.verifiedAt == nil
+                    ? "processing: upload \(upload.id) of item \(id) arrived damaged; it has to come again"
+                    : "processing: upload \(upload.id) of item \(id) was verified, but the store does not have \(key) as it was; it has to come again, and until then nothing of it is removed"
+            )
+            _ = try await ledger.recordDamaged(upload.id, item: id, epoch: epoch, now: now)
         case .success(.leaseLost): break
         case .failure(let failure): try await follow(failure, job, now)
         }

@@ -48,6 +48,31 @@ extension StoredPart {
     init(_ signed: SignedPart) { self.init(number: signed.number, size: signed.length, md5: signed.md5) }
 }
 
+/// An object as a listing shows it.
+struct StoredObject: Sendable, Hashable {
+    var key: BlobKey
+    /// Nil where the store does not tell.
+    var storedAt: Timestamp?
+}
+
+/// An object on its way into a store in several requests, as the store knows it.
+struct StoreWrite: Sendable, Hashable {
+    /// In the store's spelling.
+    var name: String
+    /// Nil for one that is not given here.
+    var key: BlobKey?
+    /// The store's name for it.
+    var storeName: String
+}
+
+/// What a store has begun to take and not finished.
+struct Underway: Sendable, Hashable {
+    /// Of uploads.
+    var sessions: [StoreSession] = []
+    /// Anything else that this process is not writing at the moment.
+    var writes: [StoreWrite] = []
+}
+
 /// Where bytes lie. Objects never change once they have a row in the ledger.
 protocol BlobStore: Sendable {
     // MARK: Parts
@@ -95,7 +120,10 @@ protocol BlobStore: Sendable {
 
     /// Unfinished writes of an earlier process go. Only while no other one can be writing.
     func removeLeftovers() async throws(Failure)
-    /// Everything that is there, for sweeps and checks.
-    func sessions() async throws(Failure) -> [StoreSession]
-    func keys() async throws(Failure) -> [BlobKey]
+    /// As far as the store lists it; not every one does.
+    func underway() async throws(Failure) -> Underway
+    /// Repeatable.
+    func end(_ write: StoreWrite) async throws(Failure)
+    /// Everything that is there, page by page.
+    func eachObject(_ body: (StoredObject) async throws(Failure) -> Void) async throws(Failure)
 }

@@ -150,21 +150,31 @@ struct DirectoryBlobStore: BlobStore {
 
     // MARK: Listing
 
-    func sessions() async throws(Failure) -> [StoreSession] {
+    func underway() async throws(Failure) -> Underway {
         let incoming = incoming
         return try await disk.run { () throws(Failure) in
-            try namesIfThere(incoming).compactMap { StoreSession(folderName: $0) }
+            Underway(sessions: try namesIfThere(incoming).compactMap { StoreSession(folderName: $0) })
         }
     }
 
-    func keys() async throws(Failure) -> [BlobKey] {
+    /// Objects are written to `work` and beside their names, which `removeLeftovers` clears.
+    func end(_ write: StoreWrite) async throws(Failure) {}
+
+    func eachObject(_ body: (StoredObject) async throws(Failure) -> Void) async throws(Failure) {
         let blobs = blobs
-        return try await disk.run { () throws(Failure) in
-            var keys: [BlobKey] = []
-            for shard in try Files.names(in: blobs) {
-                keys += try Files.names(in: blobs + "/" + shard).compactMap(BlobKey.init(rawValue:))
+        for shard in try await disk.run({ () throws(Failure) in try namesIfThere(blobs) }) {
+            let found = try await disk.run { () throws(Failure) in
+                var found: [StoredObject] = []
+                for name in try namesIfThere(blobs + "/" + shard) {
+                    // One may have gone meanwhile.
+                    guard let key = BlobKey(rawValue: name), let facts = try Files.facts("\(blobs)/\(shard)/\(name)")
+                    else { continue }
+                    found.append(
+                        StoredObject(key: key, storedAt: Timestamp(milliseconds: facts.modified / 1_000_000)))
+                }
+                return found
             }
-            return keys
+            for object in found { try await body(object) }
         }
     }
 

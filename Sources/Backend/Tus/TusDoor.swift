@@ -32,6 +32,8 @@ struct TusDoor: Sendable {
     let lifetime: Double
     /// There is something new of an owner.
     let wake: @Sendable (Owner) -> Void
+    /// Rows went whose bytes are still there.
+    let removeDoomed: @Sendable () -> Void
     let log: @Sendable (String) -> Void
     let locks = TusLocks()
 
@@ -53,9 +55,41 @@ struct TusDoor: Sendable {
         let opened = try await ledger.openTus(
             request, metadata: creation.metadata, hash: hash.state, owner: owner,
             expiresAt: now.adding(seconds: lifetime), openMax: Tus.openMax)
-        return TusUpload(
-            row: try await sealing.begin(opened), metadata: creation.metadata, shoot: shoot, hash: hash, recorded: [],
-            standing: TusStanding(size: request.sizeBytes, partSize: request.partSize))
+        do throws(Failure) {
+            return TusUpload(
+                row: try await sealing.begin(opened), metadata: creation.metadata, shoot: shoot, hash: hash,
+                recorded: [], standing: TusStanding(size: request.sizeBytes, partSize: request.partSize))
+        } catch {
+            await discard(opened)
+            throw error
+        }
+    }
+
+    /// With its first bytes.
+    /// - Throws: why they cannot be: then there is no upload either, since its address would never be told.
+    func create(_ creation: Tus.Creation, taking reception: TusReception, owner: Owner, shoot: String?)
+        async throws(Failure) -> TusUpload
+    {
+        let standing = TusStanding(size: creation.length, partSize: PartLimits.partSize(for: creation.length))
+        _ = try TusPolicy.admit(reception.patch, at: standing)
+        let made = try await create(creation, owner: owner, shoot: shoot)
+        do throws(Failure) {
+            return try await locks.holding(made.row.id, of: owner, for: reception) { () throws(Failure) in
+                let upload = try await fill(made, from: reception)
+                if reception.isBroken { throw Failure(.incomplete, "The body of this upload was cut off.") }
+                return try await finish(upload)
+            }
+        } catch {
+            await discard(made.row)
+            throw error
+        }
+    }
+
+    /// One of which nobody knows.
+    private func discard(_ row: UploadRow) async {
+        // One that cannot be ended now runs out.
+        _ = try? await ledger.abort(row.id, owner: row.owner)
+        removeDoomed()
     }
 
     /// For who holds it.
@@ -94,26 +128,15 @@ struct TusDoor: Sendable {
             return upload
         }
         upload.recorded = try await ledger.signedParts(row.session)
-        guard let offset = try await offset(of: upload) else { return nil }
+        let offset = try await sealing.offset(of: row, recorded: upload.recorded) { tail, part throws(Failure) in
+            try await store.size(tail) == part.length
+        }
+        guard let offset else { return nil }
         upload.standing.offset = offset
         return upload
     }
 
     private static let gone = Failure(.gone, "This upload has ended: make a new one.")
-
-    /// Nil when the store no longer has what was acknowledged.
-    private func offset(of upload: TusUpload) async throws(Failure) -> Int? {
-        let held = try await sealing.held(upload.row, signed: upload.recorded)
-        guard !held.isLost else { return nil }
-        var hasTail = false
-        if let last = upload.recorded.last, !held.parts.contains(where: { $0.number == last.number }),
-            let tail = upload.tail
-        {
-            hasTail = try await store.size(tail) == last.length
-        }
-        return TusPolicy.offset(
-            recorded: upload.recorded, partSize: upload.row.partSize, held: held.parts, hasTail: hasTail)
-    }
 
     /// What a HEAD sees. What has come whole is finished, in case that was cut short.
     /// - Throws: `locked` when that cannot be said while a body comes in.
@@ -121,12 +144,12 @@ struct TusDoor: Sendable {
         let seen = try await read(try await known(id, owner: owner))
         if let seen, seen.row.state != .open || !seen.standing.isWhole { return seen }
         do throws(Failure) {
-            return try await locks.holding(id) { () throws(Failure) in
+            return try await locks.holding(id, of: owner) { () throws(Failure) in
                 try await finish(try await find(id, owner: owner))
             }
         } catch {
             guard let seen, error.code != .gone else { throw error }
-            if error.code != .locked { log("tus upload \(id): \(error)") }
+            if error.code != .locked, error.code != .busy { log("tus upload \(id): \(error)") }
             return seen
         }
     }
@@ -136,10 +159,10 @@ struct TusDoor: Sendable {
     func end(_ id: UploadID, owner: Owner) async throws(Failure) -> ItemID? {
         let row = try await known(id, owner: owner).upload
         if row.state == .complete { return row.item }
-        try await locks.holding(id) { () throws(Failure) in
-            guard let row = try await ledger.abort(id, owner: owner) else { throw LedgerFault.unknown }
-            try await store.end(row.session)
+        try await locks.holding(id, of: owner) { () throws(Failure) in
+            guard try await ledger.abort(id, owner: owner) != nil else { throw LedgerFault.unknown }
         }
+        removeDoomed()
         return nil
     }
 
@@ -148,12 +171,12 @@ struct TusDoor: Sendable {
     func append(_ reception: TusReception, to id: UploadID, owner: Owner) async throws(Failure) -> TusUpload {
         // Who has no such upload learns that first.
         guard try await ledger.tus(id, owner: owner) != nil else { throw LedgerFault.unknown }
-        return try await locks.holding(id, for: reception) { () throws(Failure) in
-            try await take(reception, into: try await find(id, owner: owner))
+        return try await locks.holding(id, of: owner, for: reception) { () throws(Failure) in
+            try await finish(try await fill(try await find(id, owner: owner), from: reception))
         }
     }
 
-    func take(_ reception: TusReception, into found: TusUpload) async throws(Failure) -> TusUpload {
+    private func fill(_ found: TusUpload, from reception: TusReception) async throws(Failure) -> TusUpload {
         var upload = found
         upload.standing = try TusPolicy.admit(reception.patch, at: found.standing)
         guard upload.row.state == .open else { return upload }
@@ -163,10 +186,9 @@ struct TusDoor: Sendable {
         }
         reception.goOn(from: upload.hash)
         let (start, id) = (upload, upload.row.id)
-        upload = try await inFolder(of: id) { folder throws(Failure) in
+        return try await inFolder(of: id) { folder throws(Failure) in
             try await receive(reception, into: start, folder)
         }
-        return upload.standing.isWhole ? try await finish(upload) : upload
     }
 
     private func receive(
@@ -241,7 +263,7 @@ struct TusDoor: Sendable {
         } else {
             let key = BlobKey.tail(part, of: session)
             // What a request that was cut short left under this name.
-            if try await store.size(key) != nil { try await store.remove(key) }
+            try await store.remove(key)
             _ = try await store.adopt(spool.path, as: key)
         }
         let expiresAt = clock().adding(seconds: lifetime)
@@ -307,7 +329,7 @@ struct TusDoor: Sendable {
     func finishAll() async throws(Failure) {
         for (id, owner) in try await ledger.receivedTus(limit: Self.finishedMax) {
             do throws(Failure) {
-                _ = try await locks.holding(id) { () throws(Failure) in
+                _ = try await locks.holding(id, of: owner) { () throws(Failure) in
                     try await finish(try await find(id, owner: owner))
                 }
             } catch {

@@ -1,43 +1,70 @@
 import Synchronization
 import Vocabulary
 
-/// Who is writing to which upload: one at a time, and a bounded number altogether.
+/// Who is writing to which upload: one at a time, and a bounded number altogether and of each owner.
 final class TusLocks: Sendable {
+    private struct Holder {
+        let owner: Owner
+        /// What sends to it; nil where nothing does.
+        let reception: TusReception?
+        /// It is ending, and its place is another's.
+        var isEvicted = false
+    }
     private struct State {
-        /// With what sends to it; nil where nothing does.
-        var held: [UploadID: TusReception?] = [:]
+        var held: [UploadID: Holder] = [:]
         var onIdle: [CheckedContinuation<Void, Never>] = []
         var isStopped = false
-        var onHeld: [UploadID: [AsyncStream<TusReception?>.Continuation]] = [:]
+
+        /// Whether there is a place, or is one when that has given way which has been silent for too long.
+        mutating func makeRoom(for owner: Owner, at now: ContinuousClock.Instant) -> (
+            isThere: Bool, stalled: TusReception?
+        ) {
+            let own = held.filter { !$0.value.isEvicted && $0.value.owner == owner }
+            let all = held.filter { !$0.value.isEvicted }
+            let rivals: [UploadID: Holder]
+            if own.count >= Tus.receptionsOfOneOwnerMax {
+                rivals = own
+            } else if all.count >= Tus.receptionsMax {
+                rivals = all
+            } else {
+                return (true, nil)
+            }
+            guard let stalled = rivals.first(where: { $0.value.reception?.isStalled(at: now) ?? false }) else {
+                return (false, nil)
+            }
+            held[stalled.key]?.isEvicted = true
+            return (true, stalled.value.reception)
+        }
     }
     private let state = Mutex(State())
+
+    private enum Entry { case admitted, locked, stopped, full }
 
     /// - Parameter reception: what is to send to it.
     /// - Throws: `locked`, or `busy` when there are too many.
     func holding<Value: Sendable>(
-        _ id: UploadID, for reception: TusReception? = nil, at now: ContinuousClock.Instant = .now,
+        _ id: UploadID, of owner: Owner, for reception: TusReception? = nil, at now: ContinuousClock.Instant = .now,
         _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
-        var stalled: TusReception?
-        let waiting = try state.withLock { state throws(Failure) -> [AsyncStream<TusReception?>.Continuation]? in
-            if let holder = state.held[id] {
-                if let holder, holder.isStalled(at: now) { stalled = holder }
-                return nil
-            }
-            guard !state.isStopped else { throw Failure(.busy, "The backend is stopping: try again.") }
-            guard state.held.count < Tus.receptionsMax else {
-                throw Failure(.busy, "Too many files are coming in at once: try again.")
-            }
-            state.held.updateValue(reception, forKey: id)
-            return state.onHeld.removeValue(forKey: id) ?? []
+        let (entry, stalled) = state.withLock { state -> (Entry, TusReception?) in
+            if let holder = state.held[id]?.reception { return (.locked, holder.isStalled(at: now) ? holder : nil) }
+            guard state.held[id] == nil else { return (.locked, nil) }
+            guard !state.isStopped else { return (.stopped, nil) }
+            let room = state.makeRoom(for: owner, at: now)
+            guard room.isThere else { return (.full, nil) }
+            state.held[id] = Holder(owner: owner, reception: reception)
+            return (.admitted, room.stalled)
         }
-        guard let waiting else {
-            // A phone that has changed its network cannot tell of its old connection, and is back before anyone notices.
-            stalled?.breakOff()
+        // A phone that has changed its network cannot tell of its old connection, and is back before anyone notices.
+        stalled?.breakOff()
+        switch entry {
+        case .admitted: break
+        case .locked:
             throw Failure(.locked, "Another request is sending to this upload: try again when it has ended.")
+        case .stopped: throw Failure(.busy, "The backend is stopping: try again.")
+        case .full: throw Failure(.busy, "Too many files are coming in at once: try again.")
         }
         defer { release(id) }
-        for continuation in waiting { continuation.yield(reception) }
         return try await body()
     }
 
@@ -55,19 +82,6 @@ final class TusLocks: Sendable {
     func stop() async {
         state.withLock { $0.isStopped = true }
         await idle()
-    }
-
-    /// Returns when somebody is writing to it.
-    /// - Returns: what sends to it; nil where that is nothing, or the wait was cancelled.
-    func held(_ id: UploadID) async -> TusReception? {
-        let (holders, continuation) = AsyncStream<TusReception?>.makeStream()
-        let holder = state.withLock { state in
-            if state.held[id] == nil { state.onHeld[id, default: []].append(continuation) }
-            return state.held[id]
-        }
-        if let holder { return holder }
-        for await holder in holders { return holder }
-        return nil
     }
 
     /// Returns when nobody is writing.

@@ -49,12 +49,12 @@ enum TusPolicy {
         }
         let bodyBytes = patch.bodyBytes ?? 0
         guard bodyBytes <= (standing.size ?? Tus.bytesMax) - standing.offset else { throw beyondTheEnd }
-        if patch.checksum != nil, bodyBytes > Tus.checkedBytesMax {
-            throw Failure(
-                .bodyTooLarge, "A body with a checksum may have \(Tus.checkedBytesMax) bytes: send several.")
-        }
+        if patch.checksum != nil, bodyBytes > Tus.checkedBytesMax { throw tooLongToCheck }
         return standing
     }
+
+    static let tooLongToCheck = Failure(
+        .bodyTooLarge, "A body with a checksum may have \(Tus.checkedBytesMax) bytes: send several.")
 
     static let beyondTheEnd = Failure(.bodyTooLarge, "The body goes on beyond the end of the file.")
 

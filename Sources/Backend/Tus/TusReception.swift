@@ -33,20 +33,22 @@ final class TusReception: BodySink {
     }
     private let state = Mutex(State())
     let patch: Tus.Patch
-    /// Bytes taken so far, as that grows, until nothing more comes.
-    let progress: AsyncStream<Int>
-    private let tell: AsyncStream<Int>.Continuation
+    /// Of the body.
+    private let bytesMax: Int
 
-    private init(_ patch: Tus.Patch) {
+    private init(_ patch: Tus.Patch, bytesMax: Int) {
         self.patch = patch
-        (progress, tell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        self.bytesMax = bytesMax
     }
 
-    /// - Parameter work: finds the upload, and gives what comes to it.
+    /// - Parameters:
+    ///   - checkedBytesMax: bytes of a body that has a checksum; how long it is may not have been said.
+    ///   - work: finds the upload, and gives what comes to it.
     static func begin(
-        _ patch: Tus.Patch, _ work: @escaping @Sendable (TusReception) async throws(Failure) -> TusUpload
+        _ patch: Tus.Patch, checkedBytesMax: Int = Tus.checkedBytesMax,
+        _ work: @escaping @Sendable (TusReception) async throws(Failure) -> TusUpload
     ) -> TusReception {
-        let reception = TusReception(patch)
+        let reception = TusReception(patch, bytesMax: patch.checksum == nil ? .max : checkedBytesMax)
         let task = Task<Result<TusUpload, Failure>, Never> {
             do throws(Failure) {
                 let upload = try await work(reception)
@@ -81,13 +83,17 @@ final class TusReception: BodySink {
         let (taken, waiter) = try state.withLock { state throws(Failure) in
             if let refusal = state.refusal { throw refusal }
             guard let spool = state.spool else { return (0, nil as CheckedContinuation<Void, Never>?) }
+            guard state.takenBytes < bytesMax || bytes.isEmpty else {
+                state.refusal = TusPolicy.tooLongToCheck
+                throw TusPolicy.tooLongToCheck
+            }
             state.heardAt = .now
-            let taken = try spool.take(bytes)
+            let taken = try spool.take(
+                UnsafeRawBufferPointer(rebasing: bytes.prefix(bytesMax - state.takenBytes)))
             let part = UnsafeRawBufferPointer(rebasing: bytes.prefix(taken))
             state.hash.update(part)
             state.digest?.update(part)
             state.takenBytes += taken
-            tell.yield(state.takenBytes)
             guard spool.isFull else { return (taken, nil) }
             state.spool = nil
             return (taken, state.waiter.take())
@@ -104,7 +110,6 @@ final class TusReception: BodySink {
             if state.ending == nil { state.ending = ending }
             return state.waiter.take()
         }
-        tell.finish()
         waiter?.resume()
     }
 
@@ -115,6 +120,9 @@ final class TusReception: BodySink {
         }
         return try await task.value.get()
     }
+
+    /// Not all of it has come.
+    var isBroken: Bool { state.withLock { $0.ending == .broken } }
 
     /// Whether a client that is waited for has been silent for so long that another of its requests counts more.
     func isStalled(at now: ContinuousClock.Instant) -> Bool {

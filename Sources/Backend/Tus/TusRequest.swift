@@ -17,9 +17,12 @@ enum Tus {
     /// Uploads that are held at once: bodies that come in, each with a part on this machine's disk (one with a checksum with all of it), and
     /// what is finished or ended.
     static let receptionsMax = 64
-    /// Seconds of silence after which a body no longer keeps others from its upload; until then they are refused.
+    /// Of them, one owner's.
+    static let receptionsOfOneOwnerMax = 32
+    /// Seconds of silence after which a body no longer keeps others from its upload, nor from its place where none is free; until then they
+    /// are refused.
     static let silenceMax = 5
-    /// Bytes of a body that comes with a checksum: nothing of it is kept before all of it has come.
+    /// Bytes of a body that comes with a checksum, whether it says how long it is or not: nothing of it is kept before all of it has come.
     static let checkedBytesMax = 1 << 30
 
     private static func bad(_ message: String) -> Failure { Failure(.badRequest, message) }

@@ -11,7 +11,8 @@ extension S3BlobStore {
     func adopt(_ path: String, as key: BlobKey) async throws(Failure) -> (bytes: Int, sha256: SHA256Digest) {
         let read = try await bulk.run { () throws(Failure) in try Reading(path, partSize: Self.putBytesMax) }
         if read.parts.count == 1, let only = read.parts.first {
-            try await client.put(name(key), from: path, length: only.length, contentMD5: only.contentMD5)
+            try await client.put(
+                name(key), .file(path: path, offset: 0, length: only.length), contentMD5: only.contentMD5)
         } else {
             try await inParts(name(key), read.parts) { part, upload throws(Failure) in
                 try await client.putPart(
@@ -39,6 +40,9 @@ extension S3BlobStore {
     private func inParts(
         _ target: String, _ parts: [SignedPart], _ store: (SignedPart, String) async throws(Failure) -> S3Part
     ) async throws(Failure) {
+        // Before it is there for a sweep to see.
+        writing.insert(target)
+        defer { writing.remove(target) }
         let upload = try await client.createMultipart(target)
         var stored: [S3Part] = []
         do throws(Failure) {

@@ -6,7 +6,8 @@ extension S3BlobStore {
     /// - Throws: at once what waiting does not mend: a refused key, a bucket that there is not. Of a store that was away these are waited for too:
     ///   whoever starts it may not have made them yet.
     static func openPatiently(
-        _ client: S3Client, prefix: String, workFolder: String, patience: Double?, log: @Sendable (String) -> Void
+        _ client: S3Client, prefix: String, workFolder: String, patience: Double?, log: @Sendable (String) -> Void,
+        isHome: @Sendable (S3BlobStore) async throws(Failure) -> Bool
     ) async throws(Failure) -> S3BlobStore {
         let start = ContinuousClock.now
         let delays = S3RetryPolicy(firstDelay: firstDelay)
@@ -14,7 +15,7 @@ extension S3BlobStore {
         var attempts = 0
         while true {
             do throws(Failure) {
-                let store = try await open(client, prefix: prefix, workFolder: workFolder, log: log)
+                let store = try await open(client, prefix: prefix, workFolder: workFolder, log: log, isHome: isHome)
                 if said != nil { log("the store is there") }
                 return store
             } catch {

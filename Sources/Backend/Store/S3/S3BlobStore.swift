@@ -1,7 +1,6 @@
 import Curl
-import Digests
 import Files
-import Foundation
+import Synchronization
 import Vocabulary
 
 /// Blobs in a bucket of an S3-compatible store. Parts go from the client to the store; here they are only signed, listed and put together.
@@ -9,6 +8,9 @@ import Vocabulary
 ///     <prefix>/u-<upload>.<generation>    the object of an upload, put together by the store from its parts
 ///     <prefix>/c-<upload>.<generation>    its copy, where the store takes parts after the end
 ///     <prefix>/d-<item>.<epoch>.<name>    what was made here
+///     <prefix>/t-<upload>.<generation>.…  the beginning of a part of a foreign client's upload, as far as it has come
+///     <prefix>/p-<id>                     with which the store is tried at the start
+///     <prefix>/.home                      says that this is the bucket
 struct S3BlobStore: BlobStore {
     let client: S3Client
     /// One ledger's objects; the bucket may hold others.
@@ -18,10 +20,14 @@ struct S3BlobStore: BlobStore {
     let workFolder: String
     /// Hashing and writing of what was fetched.
     let bulk = DiskQueue(width: 2)
+    /// What is being stored in several requests.
+    let writing = NamesInUse()
 
     /// Looks at the store before anything is trusted to it.
+    /// - Parameter isHome: asked where nothing says so: whether this can be the bucket in which the ledger's objects lie.
     static func open(
-        _ client: S3Client, prefix: String, workFolder: String, log: @Sendable (String) -> Void
+        _ client: S3Client, prefix: String, workFolder: String, log: @Sendable (String) -> Void,
+        isHome: @Sendable (S3BlobStore) async throws(Failure) -> Bool = { _ throws(Failure) in true }
     ) async throws(Failure) -> S3BlobStore {
         try Files.makeFolder(workFolder)
         let abilities = try await StoreProbe(client: client, prefix: prefix).run()
@@ -29,7 +35,24 @@ struct S3BlobStore: BlobStore {
             log("the store does not check Content-MD5: what arrives damaged shows only when it is read back")
         }
         if abilities.takesLateParts { log("the store takes parts after the end of an upload: objects are copied") }
-        return S3BlobStore(client: client, prefix: prefix, abilities: abilities, workFolder: workFolder)
+        let store = S3BlobStore(client: client, prefix: prefix, abilities: abilities, workFolder: workFolder)
+        try await store.expectHome(isHome)
+        return store
+    }
+
+    /// In another bucket, or at another store, everything that the ledger names would seem lost.
+    /// - Throws: when this is not the bucket in which the ledger's objects lie.
+    private func expectHome(_ isHome: (S3BlobStore) async throws(Failure) -> Bool) async throws(Failure) {
+        let mark = prefix + "/.home"
+        guard try await client.head(mark) == nil else { return }
+        guard try await isHome(self) else {
+            throw Failure(
+                .backendError,
+                "This backend's files are not in the bucket “\(client.settings.bucket)” at \(client.settings.endpoint): correct RUSHES_S3_BUCKET or RUSHES_S3_ENDPOINT. Where they were lost, an object named \(mark) lets it start without them.",
+                remedy: .askUser)
+        }
+        let bytes = Array("Files of Rushes lie beside this. Leave it here.\n".utf8)
+        try await client.put(mark, .bytes(bytes), contentMD5: SignedPart(number: 1, bytes: bytes).contentMD5)
     }
 
     func name(_ key: BlobKey) -> String { "\(prefix)/\(key)" }
@@ -68,7 +91,7 @@ struct S3BlobStore: BlobStore {
             let etag = try await client.completeMultipart(
                 upload, key, parts.map { S3Part(number: $0.number, size: $0.size, etag: $0.etag) })
             // An empty ETag says nothing, so the object itself is asked.
-            if etag == nil || etag != ETag.composite(parts.map(\.md5)) { try await expect(parts, at: key) }
+            if !isComposite(etag, of: parts) { try await expect(parts, at: key) }
         } catch {
             // Whatever was heard: only what is there counts. Stores say NoSuchUpload, or InternalError, of an upload that was completed.
             do throws(Failure) { try await expect(parts, at: key) } catch let doubt {
@@ -93,16 +116,20 @@ struct S3BlobStore: BlobStore {
     /// - Throws: `incomplete` when the object is not there or is not made of these parts.
     private func expect(_ parts: [StoredPart], at key: String) async throws(Failure) {
         guard let head = try await client.head(key), head.size == parts.reduce(0, { $0 + $1.size }),
-            agrees(head.etag, parts.map(\.md5))
+            isComposite(head.etag, of: parts) || !isTelling(head.etag, of: parts)
         else {
             throw Failure(.incomplete, "The store has not put the parts together: ask for them and send the rest.")
         }
     }
 
-    /// Whether an object's ETag may be that of these parts; those of other stores' own making say nothing.
-    private func agrees(_ etag: String, _ md5s: [String?]) -> Bool {
-        guard abilities.showsMD5, let composite = ETag.composite(md5s), etag.isCompositeMD5 else { return true }
-        return etag == composite
+    private func isComposite(_ etag: String?, of parts: [StoredPart]) -> Bool {
+        guard let etag, let composite = ETag.composite(parts.map(\.md5)) else { return false }
+        return ETag.isSame(etag, composite)
+    }
+
+    /// Those of other stores' own making say nothing about the parts.
+    private func isTelling(_ etag: String, of parts: [StoredPart]) -> Bool {
+        abilities.showsMD5 && etag.isCompositeMD5 && parts.allSatisfy { $0.md5 != nil }
     }
 
     func assembled(_ parts: [SignedPart], of session: StoreSession) async throws(Failure) -> BlobKey? {
@@ -129,10 +156,12 @@ struct S3BlobStore: BlobStore {
     }
 
     func end(_ session: StoreSession) async throws(Failure) {
-        var names = [session.storeName].compactMap { $0 }
+        let key = name(session)
+        if let upload = session.storeName { return try await client.abortMultipart(upload, key) }
         // One whose name was never kept.
-        if names.isEmpty { names = try await client.multiparts(prefix: name(session)).map(\.upload) }
-        for upload in names { try await client.abortMultipart(upload, name(session)) }
+        for found in try await client.multiparts(prefix: key) where found.key == key {
+            try await client.abortMultipart(found.upload, key)
+        }
     }
 
     // MARK: Housekeeping
@@ -144,39 +173,40 @@ struct S3BlobStore: BlobStore {
         }
     }
 
-    func sessions() async throws(Failure) -> [StoreSession] {
-        try await client.multiparts(prefix: prefix + "/u-").compactMap { found in
-            StoreSession(folderName: String(found.key.dropFirst(prefix.utf8.count + 3)), storeName: found.upload)
+    func underway() async throws(Failure) -> Underway {
+        var underway = Underway()
+        for found in try await client.multiparts(prefix: prefix + "/") {
+            let key = key(found.key)
+            if case .upload(var session) = key?.origin {
+                session.storeName = found.upload
+                underway.sessions.append(session)
+            } else if !writing.contains(found.key) {
+                underway.writes.append(StoreWrite(name: found.key, key: key, storeName: found.upload))
+            }
+        }
+        return underway
+    }
+
+    func end(_ write: StoreWrite) async throws(Failure) {
+        try await client.abortMultipart(write.storeName, write.name)
+    }
+
+    func eachObject(_ body: (StoredObject) async throws(Failure) -> Void) async throws(Failure) {
+        try await client.eachPage(prefix: prefix + "/") { page throws(Failure) in
+            for found in page {
+                guard let key = key(found.key) else { continue }
+                try await body(StoredObject(key: key, storedAt: found.storedAt))
+            }
         }
     }
 
-    func keys() async throws(Failure) -> [BlobKey] {
-        try await client.keys(prefix: prefix + "/").compactMap {
-            BlobKey(rawValue: String($0.dropFirst(prefix.utf8.count + 1)))
-        }
-    }
+    private func key(_ name: String) -> BlobKey? { BlobKey(rawValue: String(name.dropFirst(prefix.utf8.count + 1))) }
 }
 
-/// What is known of ETags.
-enum ETag {
-    /// Of an object that was put together: the MD5 of its parts' MD5s, and their number. Nil when one is not known.
-    static func composite(_ md5s: [String?]) -> String? {
-        let digest = Digest(.md5)
-        for md5 in md5s {
-            guard
-                let bytes = md5.flatMap({ Data(base64Encoded: SignedPart(number: 0, length: 0, md5: $0).contentMD5) }),
-                bytes.count == 16
-            else { return nil }
-            digest.update(bytes)
-        }
-        return "\(digest.finalize().hexadecimal)-\(md5s.count)"
-    }
-}
-
-extension String {
-    var isMD5: Bool { utf8.count == 32 && allSatisfy(\.isHexDigit) }
-    var isCompositeMD5: Bool {
-        let halves = split(separator: "-")
-        return halves.count == 2 && String(halves[0]).isMD5 && Int(halves[1]) != nil
-    }
+/// Names of objects that somebody of this process is writing.
+final class NamesInUse: Sendable {
+    private let names = Mutex<Set<String>>([])
+    func insert(_ name: String) { names.withLock { _ = $0.insert(name) } }
+    func remove(_ name: String) { names.withLock { _ = $0.remove(name) } }
+    func contains(_ name: String) -> Bool { names.withLock { $0.contains(name) } }
 }

@@ -1,6 +1,5 @@
 import Curl
 import Digests
-import Foundation
 import Vocabulary
 import XML
 
@@ -15,7 +14,7 @@ struct S3Part: Sendable, Hashable {
 
 extension S3Client {
     /// Pages of one listing that are followed; each has up to 1000 entries.
-    private static let pageMax = 1000
+    static let pageMax = 1000
 
     /// - Returns: the store's name for the upload.
     func createMultipart(_ key: String) async throws(Failure) -> String {
@@ -145,21 +144,5 @@ extension S3Client {
 
 extension SignedPart {
     /// As the header has it.
-    var contentMD5: String {
-        var bytes: [UInt8] = []
-        var rest = md5[...]
-        while let byte = UInt8(rest.prefix(2), radix: 16) {
-            bytes.append(byte)
-            rest = rest.dropFirst(2)
-        }
-        return bytes.base64
-    }
-}
-
-extension String {
-    /// An ETag in whatever spelling: `"x"`, `x`, `W/"x"`.
-    var unquoted: String {
-        let bare = hasPrefix("W/") || hasPrefix("w/") ? String(dropFirst(2)) : self
-        return bare.trimmingCharacters(in: ["\"", " "])
-    }
+    var contentMD5: String { ([UInt8](hexadecimal: md5) ?? []).base64 }
 }

@@ -10,13 +10,25 @@ extension S3Client {
         var etag: String
     }
 
-    /// Nil when there is no such object.
+    /// Nil when the store says that there is no such object.
     func head(_ key: String) async throws(Failure) -> Head? {
         let answer = try await send(Request(method: .head, key: key))
-        if answer.isGone { return nil }
+        if answer.isNaked404 { return try await confirm(key) }
         let headers = try answer.expectSuccess().headers
         guard let size = headers["Content-Length"].flatMap({ Int($0) }) else { throw Self.odd("a HEAD without length") }
-        return Head(size: size, etag: (headers["ETag"] ?? "").unquoted)
+        return Head(size: size, etag: headers.etag)
+    }
+
+    /// An answer to a HEAD has no room for words, and anything on the way may say 404: only NoSuchKey, said to a GET, is the store's own.
+    private func confirm(_ key: String) async throws(Failure) -> Head? {
+        let answer = try await send(
+            Request(method: .get, key: key, headers: [SignatureV4.Parameter("Range", "bytes=0-0")]))
+        if answer.isGone { return nil }
+        let headers = try answer.expectSuccess().headers
+        guard let size = headers["Content-Range"]?.split(separator: "/").last.flatMap({ Int($0) }) else {
+            throw Self.odd("a HEAD and a GET that do not agree whether \(key) is there")
+        }
+        return Head(size: size, etag: headers.etag)
     }
 
     /// Bytes asked for at once.
@@ -40,12 +52,11 @@ extension S3Client {
         throw Self.odd("other bytes than \(offset)+\(count) of \(key)")
     }
 
-    /// Stores a file of this machine, in one request.
-    func put(_ key: String, from path: String, length: Int, contentMD5: String) async throws(Failure) {
+    /// Stores an object in one request.
+    func put(_ key: String, _ body: HTTPRequest.Body, contentMD5: String) async throws(Failure) {
         let answer = try await send(
             Request(
-                method: .put, key: key, headers: [SignatureV4.Parameter("Content-MD5", contentMD5)],
-                body: .file(path: path, offset: 0, length: length)))
+                method: .put, key: key, headers: [SignatureV4.Parameter("Content-MD5", contentMD5)], body: body))
         try answer.expectSuccess()
     }
 
@@ -87,23 +98,37 @@ extension S3Client {
         if !answer.isGone { try answer.expectSuccess() }
     }
 
-    /// Keys with this prefix.
-    func keys(prefix: String) async throws(Failure) -> [String] {
-        var keys: [String] = []
+    struct Listed: Sendable, Hashable {
+        var key: String
+        /// Nil where it is not told, or not in words that are known here.
+        var storedAt: Timestamp?
+    }
+
+    /// Objects with this prefix, page by page.
+    func eachPage(prefix: String, _ body: ([Listed]) async throws(Failure) -> Void) async throws(Failure) {
         var token: String?
-        repeat {
+        for _ in 0..<Self.pageMax {
             var query = [SignatureV4.Parameter("list-type", "2"), SignatureV4.Parameter("prefix", prefix)]
             if let token { query.append(SignatureV4.Parameter("continuation-token", token)) }
             let page = try await send(Request(method: .get, query: query)).document("ListBucketResult")
-            let found = page.all("Contents").compactMap { $0.text("Key") }
-            let isMore = page.text("IsTruncated") == "true"
-            let next = page.text("NextContinuationToken")
-            guard !isMore || !found.isEmpty && next != nil && next != token else {
+            let found = page.all("Contents").compactMap { object in
+                object.text("Key").map {
+                    Listed(key: $0, storedAt: object.text("LastModified").flatMap(Timestamp.init(iso8601:)))
+                }
+            }
+            let next = page.text("IsTruncated") == "true" ? page.text("NextContinuationToken") ?? "" : nil
+            guard next == nil || !found.isEmpty && next != "" && next != token else {
                 throw Self.odd("a page of keys that leads nowhere")
             }
-            keys += found
-            token = isMore ? next : nil
-        } while token != nil
-        return keys
+            try await body(found.filter { $0.key.hasPrefix(prefix) })
+            guard let next else { return }
+            token = next
+        }
+        throw Self.odd("a listing without end")
     }
+}
+
+extension HTTPHeaders {
+    /// Without quotes; empty where there is none.
+    fileprivate var etag: String { (self["ETag"] ?? "").unquoted }
 }

@@ -29,11 +29,20 @@ struct S3Client: Sendable {
     /// - Returns: the answer, whatever it says, of the first attempt that did not meet a fault of the store's or the network's own; or the last.
     /// - Throws: when there was no answer.
     func send(_ request: Request) async throws(Failure) -> S3Answer {
-        let attemptMax = request.isRepeatable ? policy.attemptMax : 1
+        try await repeating(attemptMax: request.isRepeatable ? nil : 1) { () async throws(Failure) in
+            try await exchange(request)
+        }
+    }
+
+    /// - Parameter attemptMax: nil: as many as usual.
+    func repeating(attemptMax: Int? = nil, _ body: () async throws(Failure) -> S3Answer) async throws(Failure)
+        -> S3Answer
+    {
+        let attemptMax = attemptMax ?? policy.attemptMax
         var attempt = 1
         while true {
             let result: Result<S3Answer, Failure>
-            do throws(Failure) { result = .success(try await exchange(request)) } catch { result = .failure(error) }
+            do throws(Failure) { result = .success(try await body()) } catch { result = .failure(error) }
             guard attempt < attemptMax, !Task.isCancelled, policy.isWorthRepeating(result) else {
                 return try result.get()
             }
@@ -71,8 +80,13 @@ struct S3Client: Sendable {
             headers: ["Authorization": authorization],
             body: request.body, limits: limits)
         for header in headers where header.name != "Host" { message.headers[header.name] = header.value }
+        return try await exchange(message, sentAt: now)
+    }
+
+    /// As it is; what it needs for the store to take it stands in its URL or its headers.
+    func exchange(_ message: HTTPRequest, sentAt: Timestamp? = nil) async throws(Failure) -> S3Answer {
         do throws(Failure) {
-            return S3Answer(try await http.send(message), sentAt: now)
+            return S3Answer(try await http.send(message), sentAt: sentAt ?? clock())
         } catch {
             guard error.code == .backendUnreachable else { throw error }
             throw S3Fault.unreachable(error)
@@ -134,8 +148,10 @@ struct S3Answer: Sendable {
     /// Something between here and the store has answered in its place: stores never speak HTML.
     static let foreign = "HTML"
 
-    /// The session or object is not there. Ceph says NoSuchKey of a session, and a HEAD has only its status.
-    var isGone: Bool { code == "NoSuchUpload" || code == "NoSuchKey" || code == "HTTP 404" }
+    /// The session or object is not there, in the store's own words. Ceph says NoSuchKey of a session.
+    var isGone: Bool { code == "NoSuchUpload" || code == "NoSuchKey" }
+    /// Not found, and nothing says who or what was not.
+    var isNaked404: Bool { code == "HTTP 404" }
 
     /// - Throws: what the error means, for who asked.
     @discardableResult

@@ -23,8 +23,12 @@ enum S3Fault {
             return Failure(.quotaExceeded, "The quota at the store is used up.", detail: detail)
         case "BadDigest", "InvalidDigest":
             return Failure(.badDigest, "The bytes arrived at the store damaged.", detail: detail)
-        case "NoSuchUpload", "NoSuchKey", "HTTP 404":
+        case "NoSuchUpload", "NoSuchKey":
             return Failure(.sourceMissing, "The store does not have this.", remedy: .retryLater, detail: detail)
+        case "HTTP 404":
+            return Failure(
+                .backendError, "What answers in the store's place is no store: check RUSHES_S3_ENDPOINT.",
+                remedy: .retryLater, detail: detail)
         case "InvalidPart", "InvalidPartOrder", "EntityTooSmall":
             return Failure(
                 .incomplete, "The store does not have the parts that it listed: ask for them and send the rest.",

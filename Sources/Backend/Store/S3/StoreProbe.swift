@@ -15,8 +15,8 @@ struct StoreAbilities: Sendable, Hashable {
     static let usual = StoreAbilities(takesLateParts: false, showsMD5: true, checksMD5: true)
 }
 
-/// Tries a store with an upload of its own, the way a client would: signed URLs, no key. What it leaves when it is cut short is swept like any
-/// other upload that has no row.
+/// Tries a store with an upload of its own, the way a client would: signed URLs, no key. What it leaves when it is cut short is swept
+/// at the next start.
 struct StoreProbe: Sendable {
     let client: S3Client
     let prefix: String
@@ -24,7 +24,7 @@ struct StoreProbe: Sendable {
     func run() async throws(Failure) -> StoreAbilities {
         var random = SystemRandomNumberGenerator()
         let id = UploadID.make(milliseconds: client.clock().milliseconds, using: &random)
-        let key = "\(prefix)/\(BlobKey.upload(StoreSession(upload: id, generation: 1)))"
+        let key = "\(prefix)/\(BlobKey.probe(id))"
         let upload = try await client.createMultipart(key)
         let result: Result<StoreAbilities, Failure>
         do throws(Failure) { result = .success(try await look(key, upload)) } catch { result = .failure(error) }
@@ -51,7 +51,7 @@ struct StoreProbe: Sendable {
         _ = try await client.completeMultipart(upload, key, held)
         let late = try await put(bytes, as: part, to: url)
         return StoreAbilities(
-            takesLateParts: late, showsMD5: held[0].etag.lowercased() == part.md5, checksMD5: !damaged)
+            takesLateParts: late, showsMD5: ETag.isSame(held[0].etag, part.md5), checksMD5: !damaged)
     }
 
     /// Of the URLs.
@@ -59,19 +59,13 @@ struct StoreProbe: Sendable {
 
     /// - Returns: whether the store took it.
     private func put(_ bytes: [UInt8], as part: SignedPart, to url: String) async throws(Failure) -> Bool {
-        for attempt in 1...client.policy.attemptMax {
-            do throws(Failure) {
-                let answer = try await client.http.send(
-                    HTTPRequest(.put, url, headers: ["Content-MD5": part.contentMD5], body: .bytes(bytes)))
-                // 404 and 400 are answers, a fault is none.
-                if answer.status < 500 { return (200..<300).contains(answer.status) }
-            } catch {
-                if error.code != .backendUnreachable { throw error }
-            }
-            var random = SystemRandomNumberGenerator()
-            try? await Task.sleep(for: .seconds(client.policy.delay(after: attempt, using: &random)))
+        let answer = try await client.repeating { () async throws(Failure) in
+            try await client.exchange(
+                HTTPRequest(.put, url, headers: ["Content-MD5": part.contentMD5], body: .bytes(bytes)))
         }
-        throw Failure(.backendUnreachable, "The backend cannot reach its store.", detail: "probe")
+        // 404 and 400 are answers, a fault is none.
+        if answer.response.status >= 500 { try answer.expectSuccess() }
+        return answer.code == nil
     }
 }
 
