@@ -81,6 +81,8 @@ package struct Demuxer: ~Copyable {
             throw failure("avformat_open_input", damage(code))
         }
         let demuxer = Demuxer(owning: format, input, context)
+        // To read streams decodes what is not clear from headers: a picture would be decoded twice.
+        guard purpose == .media else { return demuxer }
         if format.pointee.iformat.pointee.flags & AVFMT_TS_DISCONT != 0, demuxer.formatName.hasPrefix("mpeg") {
             format.pointee.probesize = Int64(lateProbeBytes)
             format.pointee.max_analyze_duration = lateProbeMicroseconds

@@ -21,13 +21,12 @@ package enum PictureDecoder {
     /// A damaged tail must not keep the first picture from being found, nor a stream of damage the decoder busy for ever.
     static let packetMax = 64
 
-    /// The stream is not read before: that would decode the picture once more.
     /// - Parameter pixelCountMax: larger pictures are `too-large`.
     /// - Throws: `unsupported-codec`, `too-large`, `truncated` when nothing decodes, `corrupt`.
     package static func decodeFirstFrame(_ descriptor: Int32, pixelCountMax: Int, threads: Int = 1) throws(Failure)
         -> RGBAImage
     {
-        let demuxer = try Demuxer.open(descriptor, for: .picture, readsStreams: false)
+        let demuxer = try Demuxer.open(descriptor, for: .picture)
         let stream = try picture(of: demuxer)
         guard stream.width * stream.height <= pixelCountMax else {
             throw Failure(
