@@ -21,18 +21,13 @@ package enum PictureDecoder {
     /// A damaged tail must not keep the first picture from being found, nor a stream of damage the decoder busy for ever.
     static let packetMax = 64
 
-    /// - Parameter pixelCountMax: larger pictures are `too-large`.
-    /// - Throws: `unsupported-codec`, `too-large`, `truncated` when nothing decodes, `corrupt`.
+    /// - Parameter pixelCountMax: a larger picture is not decoded; whoever has to tell it from a damaged one has read its header before.
+    /// - Throws: `unsupported-codec`, `truncated` when nothing decodes, `corrupt`.
     package static func decodeFirstFrame(_ descriptor: Int32, pixelCountMax: Int, threads: Int = 1) throws(Failure)
         -> RGBAImage
     {
         let demuxer = try Demuxer.open(descriptor, for: .picture)
         let stream = try picture(of: demuxer)
-        guard stream.width * stream.height <= pixelCountMax else {
-            throw Failure(
-                .tooLarge, "The picture has more pixels than can be handled.",
-                detail: "\(stream.width)x\(stream.height)")
-        }
         let decoder = try Decoder.open(demuxer, stream: stream.index, threads: threads, pixelCountMax: pixelCountMax)
         let packet = try Packet.allocate(), frame = try Frame.allocate()
         var remaining = packetMax
