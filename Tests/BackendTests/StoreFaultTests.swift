@@ -194,8 +194,12 @@ import Vocabulary
         )
         while try await bucket.size(free) != nil { try await Task.sleep(for: .milliseconds(20)) }
         #expect(try await bucket.size(locked) != nil)
-        // Looked at many times since, tried once.
-        try await Task.sleep(for: .milliseconds(300))
+        // Looked at again with what came later, and not tried again.
+        let later = try TestFile("up-4", item: "item-4", Array("later bytes".utf8))
+        try await test.client.upload(later)
+        #expect(try await test.client.request("DELETE", "/v1/uploads/up-4").status == 204)
+        let laterKey = BlobKey.upload(StoreSession(upload: later.upload, generation: 1))
+        while try await bucket.size(laterKey) != nil { try await Task.sleep(for: .milliseconds(20)) }
         #expect(store.seen.count { $0.isOf("DELETE", "u-up-1.1") && $0.query.isEmpty } == 1)
         #expect(said.withLock { $0.count { $0.contains("u-up-1.1") } } == 1)
         await test.backend.stop()

@@ -20,30 +20,10 @@ import Vocabulary
 
     /// How often each channel's sound crosses zero upwards in its middle half second, as a frequency.
     private func frequencies(_ file: TemporaryFile) throws -> [Double] {
-        try file.use { descriptor in
-            let demuxer = try Demuxer.open(descriptor)
-            let stream = try #require(demuxer.streams.first { $0.kind == .audio })
-            let decoder = try Decoder.open(demuxer, stream: stream.index, threads: 1, pixelCountMax: 1)
-            let packet = try Packet.allocate(), frame = try Frame.allocate()
-            var channels = [[Float]](repeating: [], count: stream.channels)
-            while try demuxer.read(into: packet) {
-                if packet.stream == stream.index { _ = try decoder.send(packet) }
-                packet.unreference()
-                while case .frame = try decoder.receive(into: frame) {
-                    for channel in channels.indices {
-                        frame.withPlane(channel) { first, _ in
-                            first.withMemoryRebound(to: Float.self, capacity: frame.samples) {
-                                channels[channel] += UnsafeBufferPointer(start: $0, count: frame.samples)
-                            }
-                        }
-                    }
-                }
-            }
-            return channels.map { samples in
-                let middle = samples[(samples.count / 4)..<(samples.count * 3 / 4)].map { abs($0) < 0.01 ? 0 : $0 }
-                let rises = zip(middle, middle.dropFirst()).count { $0 <= 0 && $1 > 0 }
-                return Double(rises) / (Double(middle.count) / 48_000)
-            }
+        try ReadSound(file).channels.map { samples in
+            let middle = samples[(samples.count / 4)..<(samples.count * 3 / 4)].map { abs($0) < 0.01 ? 0 : $0 }
+            let rises = zip(middle, middle.dropFirst()).count { $0 <= 0 && $1 > 0 }
+            return Double(rises) / (Double(middle.count) / 48_000)
         }
     }
 
