@@ -12,6 +12,7 @@ enum StrayStanding: Sendable, Hashable {
     case foreign
 }
 
+/// Tells of objects without a row whether they may go.
 struct Strays: Sendable {
     let ledger: any Ledger
 

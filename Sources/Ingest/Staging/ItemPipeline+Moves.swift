@@ -31,12 +31,12 @@ extension ItemPipeline {
             do throws(Failure) {
                 if file.state == .released {
                     // To be asked only for what could go.
-                    guard let source = file.source, canAsk,
+                    guard let source = file.source, let sha256 = file.sha256, canAsk,
                         try Files.facts(source) == nil || Files.mayChangeFolder(of: source)
                     else { continue }
                     do throws(Failure) {
                         let document = try await client.item(file.item)
-                        guard document.uploads.contains(where: { $0.sha256Recomputed == file.sha256 }) else { continue }
+                        guard document.uploads.contains(where: { $0.sha256Recomputed == sha256 }) else { continue }
                     } catch {
                         if error.code == .cancelled { throw error }
                         canAsk = error.code == .notFound || error.code == .gone
