@@ -45,15 +45,12 @@ struct BackendClient: Sendable {
     }
     /// Items: as many as are surely less than an answer may have bytes.
     private static let pageSize = 200
-    /// RFC 3986, 2.3: all but what means nothing in a query.
+    /// All but what means nothing in a query (RFC 3986, 2.3).
     private static func escaped(_ text: String) -> String {
-        text.utf8.map { byte in
-            let scalar = Unicode.Scalar(byte)
-            let isPlain = byte < 0x80 && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
-            if isPlain || "-._~".unicodeScalars.contains(scalar) { return String(scalar) }
-            return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
-        }.joined()
+        text.addingPercentEncoding(withAllowedCharacters: unreserved) ?? text
     }
+    private static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
     /// - Returns: false when the backend does not know it (any more).
     @discardableResult
