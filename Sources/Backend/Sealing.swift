@@ -31,21 +31,21 @@ struct Sealing: Sendable {
         return Held(parts: signed.map(StoredPart.init), object: key)
     }
 
-    /// How far a foreign client's upload is.
+    /// Whether the store has what was acknowledged of a foreign client's upload.
     /// - Parameters:
     ///   - recorded: its parts in order, the last of which may lie there as a tail.
     ///   - isIntact: whether a tail is there, as it was recorded.
-    /// - Returns: bytes; nil when the store no longer has what was acknowledged.
-    func offset(
-        of row: UploadRow, recorded: [SignedPart], isIntact: (BlobKey, SignedPart) async throws(Failure) -> Bool
-    ) async throws(Failure) -> Int? {
+    func hasAll(
+        _ recorded: [SignedPart], of row: UploadRow,
+        isIntact: (BlobKey, SignedPart) async throws(Failure) -> Bool
+    ) async throws(Failure) -> Bool {
         let held = try await held(row, signed: recorded)
-        guard !held.isLost else { return nil }
+        guard !held.isLost else { return false }
         var hasTail = false
         if let last = recorded.last, !held.parts.contains(where: { $0.number == last.number }) {
             hasTail = try await isIntact(.tail(last, of: row.session), last)
         }
-        return TusPolicy.offset(recorded: recorded, partSize: row.partSize, held: held.parts, hasTail: hasTail)
+        return TusPolicy.hasAll(recorded, partSize: row.partSize, held: held.parts, hasTail: hasTail)
     }
 
     /// Makes the store ready for an upload's parts, and keeps its name for them.
@@ -97,7 +97,10 @@ struct Sealing: Sendable {
                 attaching: attachment, now: clock())
         } catch {
             // Aborted meanwhile: no row will ever name these bytes.
-            if error.code == .gone { try await store.remove(key) }
+            if error.code == .gone {
+                try await store.remove(key)
+                try await store.settle(row.session)
+            }
             throw error
         }
         try await store.settle(row.session)

@@ -15,11 +15,6 @@ public struct Timestamp: Sendable, Hashable, Comparable {
 
     /// ISO 8601, UTC, whole seconds.
     var iso8601: String { date.formatted(.iso8601) }
-    /// As stores write it: in UTC, with or without a fraction of the second, which is dropped.
-    init?(iso8601 text: String) {
-        guard text.hasSuffix("Z"), let date = try? Date("\(text.prefix(19))Z", strategy: .iso8601) else { return nil }
-        self.init(milliseconds: Int64(date.timeIntervalSince1970) * 1000)
-    }
     /// As HTTP writes dates (RFC 9110, section 5.6.7).
     var httpDate: String {
         date.formatted(

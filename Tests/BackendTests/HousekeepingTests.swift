@@ -76,6 +76,9 @@ import Vocabulary
         let (gone, part) = (try #require(ItemID(rawValue: "item-5")), SignedPart(number: 1, bytes: [1]))
         _ = try await LedgerConformance.attached(try LedgerConformance.upload("up-5", item: "item-5"), in: ledger)
         #expect(try await ledger.remove(gone, owner: owner, now: start))
+        let awaiting = try #require(ItemID(rawValue: "item-6"))
+        _ = try await ledger.attach(
+            AttachRequest(kind: nil, shoot: "wedding", uploads: []), to: awaiting, owner: owner, now: start)
 
         let strays = Strays(ledger: ledger)
         let tail = "1-\(part.md5)-1"
@@ -85,7 +88,8 @@ import Vocabulary
             // Its copy has the row.
             ("u-up-4.1", .leftOver), ("u-up-9.1", .unknown), ("c-up-9.1", .unknown),
             ("d-item-4.\(job.epoch).512", .needed), ("d-item-4.\(job.epoch - 1).512", .leftOver),
-            ("d-item-4.\(job.epoch + 1).512", .unknown), ("d-item-5.7.512", .leftOver), ("d-item-9.1.512", .unknown),
+            ("d-item-4.\(job.epoch + 1).512", .unknown), ("d-item-5.7.512", .leftOver), ("d-item-6.1.512", .unknown),
+            ("d-item-9.1.512", .unknown),
             ("t-up-1.1.\(tail)", .leftOver), ("t-up-9.1.\(tail)", .unknown), ("p-up-9", .leftOver),
             ("letter", .foreign),
         ] {
@@ -94,26 +98,67 @@ import Vocabulary
         }
     }
 
-    @Test func whatNobodyHasAskedForInAWeekGoes() async throws {
+    @Test func aLostLedgerCostsNoFile() async throws {
         let test = try await TestBackend()
+        let file = try TestFile("up-1")
+        try await test.client.upload(file)
+        _ = try await test.client.attach(file)
+        _ = try await test.client.item(file.item) { $0.state == .ready }
+        let open = try TestFile("up-2", item: "item-2", Array("on its way".utf8))
+        _ = try await test.client.open(open)
         await test.backend.stop()
         let store = try DirectoryBlobStore.open(test.data)
-        for (name, days) in [("u-up-1.1", 6.9), ("u-up-2.1", 7.1), ("letter", 100)] {
-            let path = store.blobPath(try #require(BlobKey(rawValue: name)))
-            try Files.makeFolder(Files.folder(of: path))
-            try Files.write([1], to: path)
-            let stored = Date(timeIntervalSince1970: Double(test.clock.read().milliseconds) / 1000 - days * 86_400)
-            try FileManager.default.setAttributes([.modificationDate: stored], ofItemAtPath: path)
+        let (keys, sessions) = (Set(try await store.keys()), try await store.sessions())
+        #expect(keys.count > 1 && sessions.count == 1)
+        for name in try Files.names(in: test.data) where name.hasPrefix(Backend.ledgerName) {
+            try Files.remove(test.data + "/" + name)
         }
-        #expect(
-            try await BackendCheck.observations(dataFolder: test.data).map(\.subject).sorted() == [
-                "u-up-1.1", "u-up-2.1",
-            ])
         let said = Mutex<[String]>([])
         let next = try await TestBackend(scratch: test.scratch, log: { line in said.withLock { $0.append(line) } })
         await next.backend.stop()
-        #expect(try await store.keys().map(\.rawValue).sorted() == ["letter", "u-up-1.1"])
-        #expect(said.withLock { $0.count { $0.hasPrefix("1 stored files") } } == 2)
+        #expect(Set(try await store.keys()) == keys)
+        #expect(try await store.sessions() == sessions)
+        #expect(said.withLock { $0.count { $0.contains("nothing is removed") } } == 1)
+    }
+
+    @Test func nothingIsRemovedWhileThereIsWhatTheLedgerDoesNotKnow() async throws {
+        let test = try await TestBackend()
+        let file = try TestFile("up-2")
+        try await test.client.upload(file)
+        await test.backend.stop()
+        let store = try DirectoryBlobStore.open(test.data)
+        let paths = try ["u-up-1.1", "p-up-9", "letter"].map { store.blobPath(try #require(BlobKey(rawValue: $0))) }
+        for path in paths {
+            try Files.makeFolder(Files.folder(of: path))
+            try Files.write([1], to: path)
+        }
+        #expect(try await BackendCheck.observations(dataFolder: test.data).map(\.subject) == ["u-up-1.1"])
+        let careful = try await TestBackend(scratch: test.scratch)
+        #expect(try await careful.client.request("DELETE", "/v1/uploads/up-2").status == 204)
+        await careful.backend.stop()
+        #expect(
+            try await store.keys().map(\.rawValue).sorted() == ["letter", "p-up-9", "u-up-1.1", "u-up-2.1"])
+        try Files.remove(paths[0])
+        let next = try await TestBackend(scratch: test.scratch)
+        await next.backend.stop()
+        #expect(try await store.keys().map(\.rawValue) == ["letter"])
         #expect(try await BackendCheck.run(dataFolder: test.data).isEmpty)
+    }
+
+    @Test func aBackendWhoseFilesAreInABucketDoesNotStartWithoutIt() async throws {
+        let test = try await TestBackend()
+        let file = try TestFile("up-1")
+        try await test.client.upload(file)
+        await test.backend.stop()
+        let ledger = try await SQLiteLedger.open(test.data + "/" + Backend.ledgerName)
+        _ = try await ledger.storePrefix(orMake: "x")
+        // A bucket was tried, and the files are here.
+        let next = try await TestBackend(scratch: test.scratch)
+        await next.backend.stop()
+        for key in try await ledger.blobs(after: nil, limit: 9).map(\.key) {
+            try Files.remove(DirectoryBlobStore.open(test.data).blobPath(key))
+        }
+        let refusal = await #expect(throws: Failure.self) { try await TestBackend(scratch: test.scratch) }
+        #expect(refusal?.remedy == .askUser && refusal?.message.contains("RUSHES_S3_ENDPOINT") == true)
     }
 }

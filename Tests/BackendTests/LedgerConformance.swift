@@ -297,7 +297,7 @@ enum LedgerConformance {
     }
 
     /// Item 1 with its original verified and then not found.
-    private static func suspected(_ ledger: any Ledger) async throws -> (TestFile, BlobKey) {
+    private static func suspected(_ ledger: any Ledger, twin: TestFile? = nil) async throws -> (TestFile, BlobKey) {
         let file = try upload("up-1")
         _ = try await attached(file, in: ledger)
         let job = try await claimed(ledger)
@@ -305,6 +305,10 @@ enum LedgerConformance {
             try await ledger.recordVerified(
                 file.upload, item: file.item, epoch: job.epoch, sha256: file.sha256, now: start))
         #expect(try await ledger.publish(.empty, item: file.item, epoch: job.epoch, now: start))
+        if let twin {
+            #expect(try await attached(twin, in: ledger).uploads.map(\.blob) == [key])
+            #expect(try await ledger.publish(.empty, item: twin.item, epoch: claimed(ledger).epoch, now: start))
+        }
         _ = try await attached(try upload("up-2", role: .sidecar, bytes: "<xmp/>"), in: ledger)
         let again = try await claimed(ledger)
         #expect(try await ledger.recordDamaged(file.upload, item: file.item, epoch: again.epoch, now: start))
@@ -322,7 +326,8 @@ enum LedgerConformance {
     }
 
     @Sendable static func suspects(_ ledger: any Ledger) async throws {
-        let (file, key) = try await suspected(ledger)
+        let twin = try upload("up-9", item: "item-9")
+        let (file, key) = try await suspected(ledger, twin: twin)
         let row = try #require(try await ledger.reopen(file.upload, owner: owner, generation: 1, expiresAt: start))
         let sealed = try await ledger.seal(
             row.session, owner: owner, key: .upload(row.session), size: 5, sha256: file.sha256, now: start)
@@ -333,6 +338,9 @@ enum LedgerConformance {
                 file.upload, item: file.item, epoch: job.epoch, sha256: file.sha256, now: start) == sealed.blob)
         #expect(try await ledger.doomedBlobs(limit: 9) == [key])
         #expect(try await ledger.suspects(limit: 9).isEmpty)
+        // What came anew is also what the other item had.
+        let other = try #require(try await ledger.upload(twin.upload, owner: owner))
+        #expect(other.blob == sealed.blob && other.recomputed == twin.sha256)
     }
 
     @Sendable static func restoring(_ ledger: any Ledger) async throws {

@@ -86,7 +86,7 @@ extension S3Settings {
 extension BlobStore {
     func keys() async throws(Failure) -> [BlobKey] {
         var keys: [BlobKey] = []
-        try await eachObject { object throws(Failure) in keys.append(object.key) }
+        try await eachObject { key throws(Failure) in keys.append(key) }
         return keys
     }
     func sessions() async throws(Failure) -> [StoreSession] { try await underway().sessions }
@@ -277,6 +277,29 @@ extension BlobStore {
         }
         #expect(try await test.store.parts(session)?.map(\.number) == Array(1...1003))
         try await test.store.end(session)
+    }
+
+    @Test(.timeLimit(.minutes(5))) func listingsOfMoreThanAThousandUploadsAndObjectsAreReadToTheirEnd() async throws {
+        guard let test = try await StoreUnderTest.make(.ceph), let store = test.store as? S3BlobStore else { return }
+        let part = SignedPart(number: 1, bytes: Self.bytes)
+        let sessions = try await withThrowingTaskGroup(of: StoreSession.self) { group in
+            var begun: [StoreSession] = []
+            for number in 1...1003 {
+                if number > 16, let session = try await group.next() { begun.append(session) }
+                group.addTask { [number] in
+                    let session = try await test.begun("up-\(number)")
+                    try await store.client.put(
+                        store.name(.copied(session)), .bytes(Self.bytes), contentMD5: part.contentMD5)
+                    return session
+                }
+            }
+            for try await session in group { begun.append(session) }
+            return begun
+        }
+        let found = try await store.sessions()
+        #expect(found.count == 1003 && Set(found) == Set(sessions))
+        let keys = try await store.keys()
+        #expect(keys.count == 1003 && Set(keys) == Set(sessions.map(BlobKey.copied)))
     }
 
     @Test(.timeLimit(.minutes(3))) func aURLHoldsForOnePartOfOneLengthAndOneMD5UntilItExpires() async throws {

@@ -3,6 +3,7 @@ import Files
 import Foundation
 import Ingest
 import LossyTransport
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -23,6 +24,34 @@ import Vocabulary
         #expect(again.picks.map(\.outcome) == [.alreadyThere] && again.items == first.map(\.item))
         await other.backend.stop()
         #expect(try await other.check() == [])
+        try await stage.end()
+    }
+
+    /// What the backend forgets everything before: the third part, or the item's description.
+    @Test(.timeLimit(.minutes(2)), arguments: ["/v1/parts/", "/v1/items/"])
+    func whatTheBackendHasNeverHeardOfIsSentAnew(path: String) async throws {
+        let stage = try await Stage()
+        try stage.write("a.mp4", .video, size: 20 << 20)
+        try stage.write("a.xmp", .sidecar, size: 10)
+        let puts = Tally()
+        let another = Mutex<RunningBackend?>(nil)
+        let network = LossyTransport(HTTPClient(), seed: 1, chance: 0) { request in
+            guard request.method == .put, request.url.contains(path), puts.next() == (path == "/v1/parts/" ? 3 : 1)
+            else { return nil }
+            await stage.backend.backend.stop()
+            let data = stage.backend.folder + "/data"
+            for name in (try? Files.names(in: data)) ?? [] where name.hasPrefix("ledger.sqlite") {
+                try? Files.remove(data + "/" + name)
+            }
+            let next = try? await RunningBackend.start(in: stage.backend.folder)
+            another.withLock { $0 = next }
+            return nil
+        }
+        let (_, items) = try await stage.ingest(stage.settings(network), prepare: .original)
+        let last = try #require(another.withLock { $0 })
+        #expect(items.map(\.state) == [.ready])
+        #expect(try stage.staged() == [])
+        await last.backend.stop()
         try await stage.end()
     }
 

@@ -130,7 +130,7 @@ struct Bucket: Sendable {
     func hashes() async throws -> Set<SHA256Digest> {
         var hashes: Set<SHA256Digest> = []
         var keys: [String] = []
-        try await client.eachPage(prefix: prefix + "/") { page throws(Failure) in keys += page.map(\.key) }
+        try await client.eachPage(prefix: prefix + "/") { page throws(Failure) in keys += page }
         for key in keys {
             let size = try #require(try await client.head(key)).size
             let digest = Digest(.sha256)

@@ -49,15 +49,15 @@ public enum BackendCheck {
         }
         let strays = Strays(ledger: ledger)
         var observations: [Finding] = []
-        try await store.eachObject { object throws(Failure) in
-            guard observations.count < observationsMax, try await ledger.blob(object.key) == nil,
-                try await strays.standing(of: object.key) == .unknown
+        try await store.eachObject { key throws(Failure) in
+            guard observations.count < observationsMax, try await ledger.blob(key) == nil,
+                try await strays.standing(of: key) == .unknown
             else { return }
             observations.append(
                 Finding(
                     "blob-unknown", invariant: 5,
-                    "A stored file belongs to no upload of this ledger, as if that were an older one; it is kept for a while.",
-                    subject: object.key.rawValue))
+                    "A stored file belongs to no upload of this ledger, as if that were an older one: nothing is removed from the store while it is there.",
+                    subject: key.rawValue))
         }
         return observations
     }
@@ -142,7 +142,7 @@ public enum BackendCheck {
                     subject: "\(write.name) \(write.storeName)"))
         }
         for session in underway.sessions {
-            guard try await ledger.knows(session.upload) else {
+            guard try await strays.standing(of: session) != .unknown else {
                 findings.append(
                     Finding(
                         "session-unknown", invariant: 9, "Parts lie in a folder that belongs to no upload.",

@@ -33,11 +33,11 @@ struct TusCheck: Sendable {
 
     private func isHeld(_ recorded: [SignedPart], of row: UploadRow) async throws(Failure) -> Bool {
         let sealing = Sealing(ledger: ledger, store: store, clock: Timestamp.system)
-        return try await sealing.offset(of: row, recorded: recorded) { tail, part throws(Failure) in
+        return try await sealing.hasAll(recorded, of: row) { tail, part throws(Failure) in
             guard try await store.size(tail) == part.length else { return false }
             // What lies elsewhere would have to be fetched for it.
             guard let store = store as? DirectoryBlobStore else { return true }
             return try await store.isIntact(store.blobPath(tail), part)
-        } != nil
+        }
     }
 }

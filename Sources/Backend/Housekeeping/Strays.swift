@@ -1,3 +1,4 @@
+import Synchronization
 import Vocabulary
 
 /// What an object is that no row names.
@@ -6,7 +7,7 @@ enum StrayStanding: Sendable, Hashable {
     case needed
     /// Left by an attempt of this ledger's own that is over, or by a decision of it.
     case leftOver
-    /// Nothing of this ledger's has made it, so a later one may have: this one was restored from a backup, or is a copy.
+    /// Nothing of this ledger's has made it: another one has, of which this is an older state or a copy.
     case unknown
     /// Nothing that is given here has such a name.
     case foreign
@@ -15,9 +16,6 @@ enum StrayStanding: Sendable, Hashable {
 /// Tells of objects without a row whether they may go.
 struct Strays: Sendable {
     let ledger: any Ledger
-
-    /// Seconds for which unknown objects are kept, counted from when they were stored.
-    static let grace = 7 * 24 * 3600.0
 
     /// Of an object without a row.
     func standing(of key: BlobKey) async throws(Failure) -> StrayStanding {
@@ -35,8 +33,9 @@ struct Strays: Sendable {
         }
     }
 
-    /// The object comes before its row: while its upload is open, its client or the sweep finishes that.
-    private func standing(of session: StoreSession) async throws(Failure) -> StrayStanding {
+    /// Of one that is under way, or of its object, which comes before the object's row: while its upload is open, its client or the sweep
+    /// finishes that.
+    func standing(of session: StoreSession) async throws(Failure) -> StrayStanding {
         guard let known = try await ledger.generation(of: session.upload), known.number >= session.generation else {
             return .unknown
         }
@@ -44,7 +43,7 @@ struct Strays: Sendable {
     }
 
     private func standing(of item: ItemID, _ epoch: Int) async throws(Failure) -> StrayStanding {
-        guard let known = try await ledger.epoch(of: item), epoch <= known.number ?? .max else { return .unknown }
+        guard let known = try await ledger.epoch(of: item), epoch <= known.number else { return .unknown }
         return known.isRunning && epoch == known.number ? .needed : .leftOver
     }
 
@@ -56,5 +55,24 @@ struct Strays: Sendable {
         case .probe: true
         case .upload, .tail, nil: false
         }
+    }
+}
+
+/// Whether this ledger may be an older state, or a copy, of the one whose files are in the store. What it holds for left over may then be
+/// all that there is of somebody's bytes.
+final class LedgerDoubt: Sendable {
+    private let isThere = Atomic<Bool>(false)
+    private let log: @Sendable (String) -> Void
+
+    init(log: @escaping @Sendable (String) -> Void) { self.log = log }
+
+    var isRaised: Bool { isThere.load(ordering: .relaxed) }
+
+    /// Told once; there until the next start.
+    func raise(_ subject: String) {
+        guard !isThere.exchange(true, ordering: .relaxed) else { return }
+        log(
+            "\(subject) in the store, and maybe more, belongs to no upload of this ledger, as if that were an older one or a copy of another: nothing is removed from the store. If it is, stop this backend and bring back the right ledger; if not, remove what `rushes check` names and start this backend again."
+        )
     }
 }

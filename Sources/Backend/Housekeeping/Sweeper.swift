@@ -17,6 +17,8 @@ struct Sweeper: Sendable {
     private let attempts: Attempts
     /// Of a whole step, while the store is away.
     private let steps: Attempts
+    private let doubt: LedgerDoubt
+    private var strays: Strays { Strays(ledger: ledger) }
 
     init(
         ledger: any Ledger, store: any BlobStore, sealing: Sealing, policy: RetryPolicy,
@@ -29,6 +31,7 @@ struct Sweeper: Sendable {
         self.finishReceived = finishReceived
         attempts = Attempts(firstDelay: 60, delayMax: 3600, log: log)
         steps = Attempts(firstDelay: 1, delayMax: 60, log: log)
+        doubt = LedgerDoubt(log: log)
     }
 
     /// Rows looked at in one transaction.
@@ -40,10 +43,12 @@ struct Sweeper: Sendable {
     func start() async throws(Failure) {
         try await store.removeLeftovers()
         try await ledger.sweep(now: clock(), isRestart: true, policy: policy)
-        await removeDoomed()
-        await lookAtSessions()
         await step("look for what was missing") { () throws(Failure) in try await restoreFound() }
-        await step("look for what nobody names") { () throws(Failure) in try await removeStrays() }
+        // Before anything is removed, all that there is has been looked at.
+        let leftOver = await leftOver()
+        await lookAtSessions()
+        await step("remove what nobody names") { () throws(Failure) in try await removeAll(leftOver) }
+        await removeDoomed()
         await finish()
     }
 
@@ -67,6 +72,7 @@ struct Sweeper: Sendable {
 
     /// The rows went first, so a removal that is cut short is made good by the next one.
     func removeDoomed() async {
+        guard !doubt.isRaised else { return }
         await step("remove what was given up") { () throws(Failure) in
             try await endDoomedSessions()
             try await removeDoomedBlobs()
@@ -129,14 +135,29 @@ struct Sweeper: Sendable {
     func lookAtSessions() async {
         await step("look at the sessions of the store") { () throws(Failure) in
             let underway = try await store.underway()
-            // A session's row comes before it, so one without an open row is left over.
-            for session in underway.sessions where try await !ledger.isOpen(session) { _ = try await end(session) }
-            for write in underway.writes {
-                _ = try await attempts.attempt("end the unfinished \(write.name) \(write.storeName)") {
-                    () throws(Failure) in try await store.end(write)
+            // A session's row comes before it, so one without an open row is left over, or another ledger's.
+            var leftOver: [StoreSession] = []
+            for session in underway.sessions where try await !ledger.isOpen(session) {
+                if try await strays.standing(of: session) == .unknown {
+                    doubt.raise("A session of \(session.folderName)")
                 }
+                leftOver.append(session)
             }
+            for write in underway.writes {
+                guard let key = write.key, try await strays.standing(of: key) == .unknown else { continue }
+                doubt.raise("The unfinished \(key)")
+            }
+            if !doubt.isRaised { try await end(leftOver, underway.writes) }
             if try await sealing.finishLost(present: Set(underway.sessions), attempts) > 0 { wake() }
+        }
+    }
+
+    private func end(_ sessions: [StoreSession], _ writes: [StoreWrite]) async throws(Failure) {
+        for session in sessions { _ = try await end(session) }
+        for write in writes {
+            _ = try await attempts.attempt("end the unfinished \(write.name) \(write.storeName)") {
+                () throws(Failure) in try await store.end(write)
+            }
         }
     }
 
@@ -154,34 +175,28 @@ struct Sweeper: Sendable {
         }
     }
 
-    /// An object comes before its row, so only while no request and no job is under way can it be told that one has none. What this ledger knows
-    /// nothing of may be the work of a later one, and all that there is of it.
-    private func removeStrays() async throws(Failure) {
-        let strays = Strays(ledger: ledger)
-        let limit = clock().adding(seconds: -Strays.grace)
-        var (kept, gone, failed) = (0, 0, 0)
-        try await store.eachObject { object throws(Failure) in
-            guard failed < Self.failedMax, try await ledger.blob(object.key) == nil else { return }
-            switch try await strays.standing(of: object.key) {
-            case .needed, .foreign: return
-            case .unknown:
-                guard let storedAt = object.storedAt, storedAt < limit else {
-                    kept += 1
-                    return
+    /// An object comes before its row, so only while no request and no job is under way can it be told that one has none.
+    /// - Returns: what is left over; a part of it where there is very much, or the store does not list all.
+    private func leftOver() async -> [BlobKey] {
+        var leftOver: [BlobKey] = []
+        await step("look for what nobody names") { () throws(Failure) in
+            try await store.eachObject { key throws(Failure) in
+                guard leftOver.count < Self.leftOverMax, try await ledger.blob(key) == nil else { return }
+                switch try await strays.standing(of: key) {
+                case .needed, .foreign: return
+                case .unknown: doubt.raise("\(key)")
+                case .leftOver: leftOver.append(key)
                 }
-                gone += 1
-            case .leftOver: break
             }
-            if try await remove(object.key) == .failed { failed += 1 }
         }
-        let days = Int(Strays.grace / 86_400)
-        if kept > 0 {
-            log(
-                "\(kept) stored files belong to no upload of this ledger, as if it were an older one or a copy of another: they are kept for \(days) days after they came. If it is, stop this backend and bring back the right ledger; `rushes check` names the files."
-            )
-        }
-        if gone > 0 {
-            log("\(gone) stored files that belonged to no upload of this ledger for \(days) days are removed")
+        return leftOver
+    }
+    private static let leftOverMax = 10_000
+
+    private func removeAll(_ keys: [BlobKey]) async throws(Failure) {
+        var failed = 0
+        for key in keys where failed < Self.failedMax && !doubt.isRaised {
+            if try await remove(key) == .failed { failed += 1 }
         }
     }
 }

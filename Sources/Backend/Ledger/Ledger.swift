@@ -121,8 +121,8 @@ protocol Ledger: Sendable {
     func restore(_ suspect: SuspectRow, now: Timestamp) async throws(Failure) -> Bool
     /// Nil when there is no such upload.
     func generation(of upload: UploadID) async throws(Failure) -> (number: Int, isOpen: Bool)?
-    /// Nil when there is no such item; its job's epoch is nil where it has none.
-    func epoch(of item: ItemID) async throws(Failure) -> (number: Int?, isRunning: Bool)?
+    /// The last one that was given for an item; nil when there is no such item.
+    func epoch(of item: ItemID) async throws(Failure) -> (number: Int, isRunning: Bool)?
     /// Also while an open session has no store's name yet: it may be about to get this one.
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool
     /// Those that have a store's name, by id.

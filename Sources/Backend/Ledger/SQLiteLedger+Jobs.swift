@@ -37,16 +37,15 @@ extension SQLiteLedger {
                 let key = row.blob
             else { return nil }
             if let kept = try database.storedBlob(row.owner, sha256, size: row.size), kept != key {
-                try database.run("UPDATE uploads SET blob = ?2 WHERE blob = ?1", [SQLValue(key), SQLValue(kept)])
-                try database.run("UPDATE renditions SET blob = ?2 WHERE blob = ?1", [SQLValue(key), SQLValue(kept)])
+                try database.replace(key, by: kept)
                 try database.releaseBlob(key)
-                try database.releaseSuspects(of: upload)
+                try database.releaseSuspects(of: upload, for: kept)
                 return kept
             }
             try database.run(
                 "UPDATE blobs SET sha256 = ?2, verified_at = ?3 WHERE key = ?1",
                 [SQLValue(key), SQLValue(sha256), SQLValue(now)])
-            try database.releaseSuspects(of: upload)
+            try database.releaseSuspects(of: upload, for: key)
             return key
         }
     }

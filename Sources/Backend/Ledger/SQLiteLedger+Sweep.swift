@@ -113,11 +113,15 @@ extension SQLiteLedger {
         return (try row.required(0, SQLRow.int), try row.required(1, as: SessionState.self) == .open)
     }
 
-    func epoch(of item: ItemID) async throws(Failure) -> (number: Int?, isRunning: Bool)? {
+    func epoch(of item: ItemID) async throws(Failure) -> (number: Int, isRunning: Bool)? {
+        // Without a job: none of this generation's yet, or any of them where the item is deleted.
         let row = try database.row(
-            "SELECT j.epoch, j.state FROM items i LEFT JOIN jobs j ON j.item = i.id WHERE i.id = ?1", [SQLValue(item)])
+            """
+            SELECT COALESCE(j.epoch, (i.generation - (i.state <> 'deleted')) * \(Connection.epochsPerGeneration)), j.state
+            FROM items i LEFT JOIN jobs j ON j.item = i.id WHERE i.id = ?1
+            """, [SQLValue(item)])
         guard let row else { return nil }
-        return (row.int(0), row.text(1) == JobState.running.rawValue)
+        return (try row.required(0, SQLRow.int), row.text(1) == JobState.running.rawValue)
     }
 
     func blob(_ key: BlobKey) async throws(Failure) -> BlobRow? {

@@ -156,11 +156,20 @@ extension Connection {
     }
 
     /// What was kept because it might be all that there is of this upload's bytes.
-    func releaseSuspects(of upload: UploadID) throws(Failure) {
+    /// - Parameter found: where they are now, for all who name what was kept; nil: nowhere.
+    func releaseSuspects(of upload: UploadID, for found: BlobKey? = nil) throws(Failure) {
         for row in try rows("SELECT key FROM blobs WHERE suspect_of = ?1", [SQLValue(upload)]) {
             let key = try row.required(0, as: BlobKey.self)
             try run("UPDATE blobs SET suspect_of = NULL WHERE key = ?1", [SQLValue(key)])
+            if let found { try replace(key, by: found) }
             try releaseBlob(key)
+        }
+    }
+
+    /// The same bytes under another key.
+    func replace(_ key: BlobKey, by other: BlobKey) throws(Failure) {
+        for table in ["uploads", "renditions"] {
+            try run("UPDATE \(table) SET blob = ?2 WHERE blob = ?1", [SQLValue(key), SQLValue(other)])
         }
     }
 

@@ -48,13 +48,6 @@ extension StoredPart {
     init(_ signed: SignedPart) { self.init(number: signed.number, size: signed.length, md5: signed.md5) }
 }
 
-/// An object as a listing shows it.
-struct StoredObject: Sendable, Hashable {
-    var key: BlobKey
-    /// Nil where the store does not tell.
-    var storedAt: Timestamp?
-}
-
 /// An object on its way into a store in several requests, as the store knows it.
 struct StoreWrite: Sendable, Hashable {
     /// In the store's spelling.
@@ -125,5 +118,5 @@ protocol BlobStore: Sendable {
     /// Repeatable.
     func end(_ write: StoreWrite) async throws(Failure)
     /// Everything that is there, page by page.
-    func eachObject(_ body: (StoredObject) async throws(Failure) -> Void) async throws(Failure)
+    func eachObject(_ body: (BlobKey) async throws(Failure) -> Void) async throws(Failure)
 }

@@ -160,21 +160,11 @@ struct DirectoryBlobStore: BlobStore {
     /// Objects are written to `work` and beside their names, which `removeLeftovers` clears.
     func end(_ write: StoreWrite) async throws(Failure) {}
 
-    func eachObject(_ body: (StoredObject) async throws(Failure) -> Void) async throws(Failure) {
+    func eachObject(_ body: (BlobKey) async throws(Failure) -> Void) async throws(Failure) {
         let blobs = blobs
         for shard in try await disk.run({ () throws(Failure) in try namesIfThere(blobs) }) {
-            let found = try await disk.run { () throws(Failure) in
-                var found: [StoredObject] = []
-                for name in try namesIfThere(blobs + "/" + shard) {
-                    // One may have gone meanwhile.
-                    guard let key = BlobKey(rawValue: name), let facts = try Files.facts("\(blobs)/\(shard)/\(name)")
-                    else { continue }
-                    found.append(
-                        StoredObject(key: key, storedAt: Timestamp(milliseconds: facts.modified / 1_000_000)))
-                }
-                return found
-            }
-            for object in found { try await body(object) }
+            let names = try await disk.run { () throws(Failure) in try namesIfThere(blobs + "/" + shard) }
+            for key in names.compactMap(BlobKey.init(rawValue:)) { try await body(key) }
         }
     }
 

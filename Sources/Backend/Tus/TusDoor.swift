@@ -11,9 +11,13 @@ struct TusUpload: Sendable {
     /// Of the bytes that are durable.
     var hash: ResumableSHA256
     /// Parts in order; the last may be a tail, which is not whole yet.
-    var recorded: [SignedPart]
-    var standing: TusStanding
+    var recorded: [SignedPart] = []
 
+    var standing: TusStanding {
+        let received = recorded.reduce(0) { $0 + $1.length }
+        return TusStanding(
+            size: row.size, partSize: row.partSize, offset: row.state == .open ? received : row.size ?? 0)
+    }
     var tail: BlobKey? { recorded.last.map { .tail($0, of: row.session) } }
 }
 
@@ -57,8 +61,7 @@ struct TusDoor: Sendable {
             expiresAt: now.adding(seconds: lifetime), openMax: Tus.openMax)
         do throws(Failure) {
             return TusUpload(
-                row: try await sealing.begin(opened), metadata: creation.metadata, shoot: shoot, hash: hash,
-                recorded: [], standing: TusStanding(size: request.sizeBytes, partSize: request.partSize))
+                row: try await sealing.begin(opened), metadata: creation.metadata, shoot: shoot, hash: hash)
         } catch {
             await discard(opened)
             throw error
@@ -120,20 +123,13 @@ struct TusDoor: Sendable {
             throw Failure(.databaseError, "What was received of this upload cannot be gone on with.")
         }
         let row = known.upload
-        var upload = TusUpload(
-            row: row, metadata: known.metadata, shoot: known.shoot, hash: hash, recorded: [],
-            standing: TusStanding(size: row.size, partSize: row.partSize))
-        guard row.state == .open else {
-            upload.standing.offset = row.size ?? 0
-            return upload
-        }
+        var upload = TusUpload(row: row, metadata: known.metadata, shoot: known.shoot, hash: hash)
+        guard row.state == .open else { return upload }
         upload.recorded = try await ledger.signedParts(row.session)
-        let offset = try await sealing.offset(of: row, recorded: upload.recorded) { tail, part throws(Failure) in
+        let isThere = try await sealing.hasAll(upload.recorded, of: row) { tail, part throws(Failure) in
             try await store.size(tail) == part.length
         }
-        guard let offset else { return nil }
-        upload.standing.offset = offset
-        return upload
+        return isThere ? upload : nil
     }
 
     private static let gone = Failure(.gone, "This upload has ended: make a new one.")
@@ -178,9 +174,9 @@ struct TusDoor: Sendable {
 
     private func fill(_ found: TusUpload, from reception: TusReception) async throws(Failure) -> TusUpload {
         var upload = found
-        upload.standing = try TusPolicy.admit(reception.patch, at: found.standing)
+        let admitted = try TusPolicy.admit(reception.patch, at: found.standing)
         guard upload.row.state == .open else { return upload }
-        if let size = upload.standing.size, upload.row.size == nil {
+        if let size = admitted.size, upload.row.size == nil {
             try await ledger.tellSize(size, session: upload.row.session, owner: upload.row.owner)
             upload.row.size = size
         }
@@ -278,7 +274,6 @@ struct TusDoor: Sendable {
         upload.hash = spool.hash
         if upload.recorded.last?.number == part.number { upload.recorded.removeLast() }
         upload.recorded.append(part)
-        upload.standing.offset = (part.number - 1) * upload.standing.partSize + part.length
     }
 
     // MARK: The end

@@ -58,19 +58,17 @@ enum TusPolicy {
 
     static let beyondTheEnd = Failure(.bodyTooLarge, "The body goes on beyond the end of the file.")
 
-    /// How far an upload is by what was recorded of it, if the store still has all of that.
+    /// Whether the store still has all that was recorded of an upload.
     /// - Parameters:
     ///   - recorded: in order.
     ///   - held: what the store has of it as parts.
-    ///   - tail: whether it has the last one as a tail.
-    /// - Returns: bytes; nil when some are lost.
-    static func offset(recorded: [SignedPart], partSize: Int, held: [StoredPart], hasTail: Bool) -> Int? {
+    ///   - hasTail: whether it has the last one as a tail.
+    static func hasAll(_ recorded: [SignedPart], partSize: Int, held: [StoredPart], hasTail: Bool) -> Bool {
         let numbers = Set(held.map(\.number))
-        for (index, part) in recorded.enumerated() {
+        return recorded.enumerated().allSatisfy { index, part in
             let isLast = index == recorded.count - 1
-            guard part.number == index + 1, part.length == partSize || isLast else { return nil }
-            guard numbers.contains(part.number) || isLast && hasTail else { return nil }
+            return part.number == index + 1 && (part.length == partSize || isLast)
+                && (numbers.contains(part.number) || isLast && hasTail)
         }
-        return recorded.reduce(0) { $0 + $1.length }
     }
 }

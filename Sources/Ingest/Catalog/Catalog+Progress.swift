@@ -46,6 +46,7 @@ extension Catalog {
                         SQLValue(upload.partSize),
                     ])
             }
+            guard !uploads.isEmpty else { return }
             let files = uploads.map { Self.label($0.role, $0.name) }.joined(separator: ", ")
             try remember(
                 item.id, HistoryEntry(.planned, words: "\(files)\(server.map { " to \($0)" } ?? "")"), in: database)
@@ -164,11 +165,14 @@ extension Catalog {
     }
 
     /// Bytes that the backend holds differ from ours, or are gone: these uploads start over.
-    func vanished(_ uploads: [UploadID], of item: ItemRow) async throws(Failure) {
+    /// - Parameter unknown: those of which the backend has never heard; they are opened as if for the first time.
+    func vanished(_ uploads: [UploadID], unknown: Set<UploadID> = [], of item: ItemRow) async throws(Failure) {
         try await database.write("catalog.vanished") { database throws(Failure) -> Void in
             for upload in uploads {
                 try database.run(
-                    "UPDATE upload SET state = 'queued', confirmed_sha256 = NULL WHERE id = ?1", [SQLValue(upload)])
+                    """
+                    UPDATE upload SET state = 'queued', confirmed_sha256 = NULL, generation = generation * ?2 WHERE id = ?1
+                    """, [SQLValue(upload), .int(unknown.contains(upload) ? 0 : 1)])
                 try remember(
                     item.id,
                     HistoryEntry(.vanished, file: try database.subject(of: upload)?.file, upload: upload), in: database)

@@ -195,20 +195,20 @@ extension ItemPipeline {
                 item: item, file: file, upload: upload, staging: staging, client: client, catalog: catalog,
                 weather: weather, board: board, gate: gate,
                 rank: PartGate.Turns.Rank(isAsked: isAsked, bytes: file.bytes ?? 0))
-            if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
+            do throws(Failure) {
+                if let outcome = try await send(uploader, of: item, bytes: file.bytes ?? 0) { return outcome }
+            } catch {
+                guard error.code == .notFound, upload.generation > 0 else { throw error }
+                return try await startOver(item, uploads, areSealed: false, after: error)
+            }
         }
         let request = try attachRequest(item, uploads)
         let document: ItemDocument
         do throws(Failure) {
             document = try await weather.persist { () throws(Failure) in try await client.attach(item.id, request) }
         } catch {
-            guard error.code == .conflict || error.code == .incomplete || error.code == .gone,
-                item.attempts + 1 < retries.attemptMax
-            else { throw error }
-            let lost = try await unsealed(uploads)
-            guard !lost.isEmpty else { throw error }
-            try await catalog.vanished(lost, of: item)
-            return .moved
+            guard error.code == .conflict || error.code == .incomplete || error.code == .gone else { throw error }
+            return try await startOver(item, uploads, areSealed: true, after: error)
         }
         try await catalog.attached(item)
         // It may be done already, since an earlier process had handed it over: then no event will come any more.
@@ -225,14 +225,27 @@ extension ItemPipeline {
             uploads: uploads.map { AttachRequest.Upload(uploadID: $0.id, role: $0.role, name: $0.name) })
     }
 
-    /// Uploads that we believed finished and whose sessions say otherwise: nobody had taken them for too long.
-    private func unsealed(_ uploads: [UploadRow]) async throws(Failure) -> [UploadID] {
-        var lost: [UploadID] = []
-        for upload in uploads {
-            let listing = try await weather.persist { () throws(Failure) in try await client.parts(upload.id) }
-            if listing.state != .complete { lost.append(upload.id) }
+    /// Begins anew with uploads that the backend does not have as we believed: nobody had taken them for too long, or it is another backend, or
+    /// an earlier state of this one, and has never heard of them.
+    /// - Throws: the failure itself, where it has them all.
+    private func startOver(
+        _ item: ItemRow, _ uploads: [UploadRow], areSealed: Bool, after failure: Failure
+    ) async throws(Failure) -> Outcome {
+        guard item.attempts + 1 < retries.attemptMax else { throw failure }
+        var (lost, unknown) = ([UploadID](), Set<UploadID>())
+        for id in uploads.map(\.id) {
+            do throws(Failure) {
+                let listing = try await weather.persist { () throws(Failure) in try await client.parts(id) }
+                if areSealed, listing.state != .complete { lost.append(id) }
+            } catch {
+                guard error.code == .notFound else { throw error }
+                lost.append(id)
+                unknown.insert(id)
+            }
         }
-        return lost
+        guard !lost.isEmpty else { throw failure }
+        try await catalog.vanished(lost, unknown: unknown, of: item)
+        return .moved
     }
 
     // MARK: processing → ready, rejected

@@ -191,12 +191,9 @@ struct S3BlobStore: BlobStore {
         try await client.abortMultipart(write.storeName, write.name)
     }
 
-    func eachObject(_ body: (StoredObject) async throws(Failure) -> Void) async throws(Failure) {
+    func eachObject(_ body: (BlobKey) async throws(Failure) -> Void) async throws(Failure) {
         try await client.eachPage(prefix: prefix + "/") { page throws(Failure) in
-            for found in page {
-                guard let key = key(found.key) else { continue }
-                try await body(StoredObject(key: key, storedAt: found.storedAt))
-            }
+            for key in page.compactMap(key) { try await body(key) }
         }
     }
 

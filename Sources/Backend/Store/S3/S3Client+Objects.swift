@@ -98,29 +98,19 @@ extension S3Client {
         if !answer.isGone { try answer.expectSuccess() }
     }
 
-    struct Listed: Sendable, Hashable {
-        var key: String
-        /// Nil where it is not told, or not in words that are known here.
-        var storedAt: Timestamp?
-    }
-
-    /// Objects with this prefix, page by page.
-    func eachPage(prefix: String, _ body: ([Listed]) async throws(Failure) -> Void) async throws(Failure) {
+    /// Keys with this prefix, page by page.
+    func eachPage(prefix: String, _ body: ([String]) async throws(Failure) -> Void) async throws(Failure) {
         var token: String?
         for _ in 0..<Self.pageMax {
             var query = [SignatureV4.Parameter("list-type", "2"), SignatureV4.Parameter("prefix", prefix)]
             if let token { query.append(SignatureV4.Parameter("continuation-token", token)) }
             let page = try await send(Request(method: .get, query: query)).document("ListBucketResult")
-            let found = page.all("Contents").compactMap { object in
-                object.text("Key").map {
-                    Listed(key: $0, storedAt: object.text("LastModified").flatMap(Timestamp.init(iso8601:)))
-                }
-            }
+            let found = page.all("Contents").compactMap { $0.text("Key") }
             let next = page.text("IsTruncated") == "true" ? page.text("NextContinuationToken") ?? "" : nil
             guard next == nil || !found.isEmpty && next != "" && next != token else {
                 throw Self.odd("a page of keys that leads nowhere")
             }
-            try await body(found.filter { $0.key.hasPrefix(prefix) })
+            try await body(found.filter { $0.hasPrefix(prefix) })
             guard let next else { return }
             token = next
         }
