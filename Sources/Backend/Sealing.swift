@@ -97,10 +97,7 @@ struct Sealing: Sendable {
                 attaching: attachment, now: clock())
         } catch {
             // Aborted meanwhile: no row will ever name these bytes.
-            if error.code == .gone {
-                try await store.remove(key)
-                try await store.settle(row.session)
-            }
+            if error.code == .gone { try await store.remove(key) }
             throw error
         }
         try await store.settle(row.session)
