@@ -82,7 +82,8 @@ def answer(method, path, query, fields, taken):
     if "location" in query:
         return xml("LocationConstraint", "")
     if method == "GET" and path.count("/") > 1 and path.split("/", 2)[2]:
-        return 503, [], b""  # nobody gets anything back
+        # Nobody gets anything back.
+        return (503, [], b"") if path in objects else missing("NoSuchKey")
     return xml("ListBucketResult", "<IsTruncated>false</IsTruncated>")
 
 

@@ -38,7 +38,10 @@ private final class TinyServer: Sendable {
             }
         }
     }
-    deinit { shutdown(listener, Int32(SHUT_RDWR)) }
+    deinit {
+        shutdown(listener, Int32(SHUT_RDWR))
+        unlink(socketPath)
+    }
 
     private static func read(_ client: Int32) -> [UInt8] {
         var bytes: [UInt8] = []

@@ -67,7 +67,6 @@ enum Programs {
             let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
             process.waitUntilExit()
             let said = (try? String(contentsOf: errors, encoding: .utf8)) ?? ""
-            try? FileManager.default.removeItem(at: errors)
             let wasKilled = process.terminationReason == .uncaughtSignal
             return Ended(
                 status: wasKilled ? -process.terminationStatus : process.terminationStatus,
@@ -82,6 +81,8 @@ enum Programs {
             process.terminate()
             return wait()
         }
+
+        deinit { try? FileManager.default.removeItem(at: errors) }
     }
 }
 
@@ -93,7 +94,13 @@ final class ScratchFolder: Sendable {
         path = "/tmp/rushes-\(UInt32.random(in: .min ... .max))"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
-    deinit { try? FileManager.default.removeItem(atPath: path) }
+    deinit {
+        // Programs and connections that end at the same moment may still write or remove files of their own in it.
+        for _ in 0..<40 {
+            if (try? FileManager.default.removeItem(atPath: path)) != nil { return }
+            usleep(25_000)
+        }
+    }
 }
 
 /// A line of `rushes status --json`, as far as tests look at it.
