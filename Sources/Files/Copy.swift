@@ -51,8 +51,13 @@ extension Files {
         return running.finalize()
     }
 
-    private static func pass(
-        over file: OpenFile, progress: (Int) throws(Failure) -> Void,
+    /// Reads a file from its beginning.
+    /// - Parameters:
+    ///   - limit: bytes; what follows is left out.
+    ///   - progress: bytes so far; throws to stop.
+    ///   - body: takes a piece and its offset.
+    public static func pass(
+        over file: OpenFile, limit: Int = .max, progress: (Int) throws(Failure) -> Void = { _ in },
         each body: (UnsafeRawBufferPointer, Int) throws(Failure) -> Void
     ) throws(Failure) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: copyBufferBytes, alignment: 4096)
@@ -60,7 +65,8 @@ extension Files {
         posix_fadvise(file.descriptor, 0, 0, Int32(POSIX_FADV_SEQUENTIAL))
         var offset = 0
         while true {
-            let got = try file.read(into: buffer, at: offset)
+            let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(limit - offset))
+            let got = try file.read(into: wanted, at: offset)
             guard got > 0 else { break }
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<got])
             try body(bytes, offset)

@@ -125,6 +125,10 @@ extension LedgerConformance {
         }
         _ = try await attached(try upload("up-2", role: .sidecar, bytes: "<xmp/>"), in: ledger)
         let again = try await claimed(ledger)
+        let other = try #require(BlobKey(rawValue: "u-other.1"))
+        #expect(
+            try await !ledger.recordDamaged(
+                file.upload, key: other, item: file.item, epoch: again.epoch, now: start))
         #expect(try await ledger.recordDamaged(file.upload, item: file.item, epoch: again.epoch, now: start))
         #expect(try await ledger.item(file.item, owner: owner)?.state == .awaiting)
         #expect(try await ledger.doomedBlobs(limit: 9).isEmpty)

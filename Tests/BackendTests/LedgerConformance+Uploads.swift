@@ -165,7 +165,7 @@ extension LedgerConformance {
     @Sendable static func openBound(_ ledger: any Ledger) async throws {
         func open(_ file: TestFile, _ owner: Owner = owner) async throws -> UploadRow {
             try await ledger.open(
-                file.open, owner: owner, now: start, expiresAt: start, knowing: nil, openMax: 2
+                file.open, owner: owner, now: start, expiresAt: start, knowing: nil, lost: nil, openMax: 2
             ).0
         }
         let first = try upload("up-1")

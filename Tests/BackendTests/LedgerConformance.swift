@@ -102,11 +102,22 @@ extension Ledger {
     func open(_ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp) async throws(Failure)
         -> (UploadRow, isNew: Bool)
     {
-        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil, openMax: 100)
+        try await open(request, owner: owner, now: now, expiresAt: expiresAt, knowing: nil, lost: nil, openMax: 100)
     }
     func reopen(_ id: UploadID, owner: Owner, generation: Int, expiresAt: Timestamp) async throws(Failure) -> UploadRow?
     {
         try await reopen(id, owner: owner, generation: generation, expiresAt: expiresAt, openMax: 100)
+    }
+
+    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
+        async throws(Failure) -> BlobKey?
+    {
+        try await recordVerified(upload, item: item, epoch: epoch, sha256: sha256, lost: nil, now: now)
+    }
+
+    func recordDamaged(_ upload: UploadID, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool {
+        let key = try await self.upload(upload, owner: LedgerConformance.owner)?.blob
+        return try await recordDamaged(upload, key: key, item: item, epoch: epoch, now: now)
     }
 
     func doomedBlobs(limit: Int) async throws(Failure) -> [BlobKey] { try await doomedBlobs(after: nil, limit: limit) }

@@ -216,10 +216,10 @@ private final class Failing: Sendable {
         let test = try await TestBackend()
         let first = try TestFile("up-1")
         #expect(try await ended(test, first).state == .ready)
-        let store = try DirectoryBlobStore.open(test.data)
-        try Files.remove(store.blobPath(try #require(BlobKey(rawValue: "u-up-1.1"))))
         let second = try TestFile("up-2", item: "item-2")
         #expect(try await test.client.open(second).alreadyStored)
+        let store = try DirectoryBlobStore.open(test.data)
+        try Files.remove(store.blobPath(try #require(BlobKey(rawValue: "u-up-1.1"))))
         _ = try await test.client.attach(second)
         let waiting = try await test.client.item(second.item) { $0.state == .awaiting }
         #expect(waiting.uploads.first?.state == .expired)
@@ -227,6 +227,23 @@ private final class Failing: Sendable {
         let third = try TestFile("up-3", item: "item-3")
         #expect(try await !test.client.open(third).alreadyStored)
         await test.backend.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1))) func theSameBytesInPlaceOfLostOnesAreHadByAllWhoNameThem() async throws {
+        let test = try await TestBackend()
+        let file = try TestFile("up-1")
+        #expect(try await ended(test, file).state == .ready)
+        let store = try DirectoryBlobStore.open(test.data)
+        let key = BlobKey.upload(StoreSession(upload: file.upload, generation: 1))
+        try Files.remove(store.blobPath(key))
+        let other = try TestFile("up-2", item: "item-2")
+        let session = try await test.client.open(other)
+        #expect(session.state == .open && !session.alreadyStored)
+        #expect(try await ended(test, other).state == .ready)
+        let item = try await test.client.item(file.item)
+        #expect(item.state == .ready && item.uploads.first?.sha256Recomputed == file.sha256)
+        await test.backend.stop()
+        #expect(try await BackendCheck.run(dataFolder: test.data).isEmpty)
     }
 
     @Test func aFileThatStillGrowsIsOpenedWithoutItsSize() async throws {

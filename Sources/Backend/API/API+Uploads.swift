@@ -12,10 +12,13 @@ extension API {
         _ = try shoot(request.shoot, for: caller)
         try await admit(caller, toUpload: request.uploadID)
         try await admit(caller, toItem: request.itemID)
+        // What the store has lost meanwhile has to come once more.
+        let lost = try await ledger.lost(
+            request.sha256, size: request.sizeBytes, owner: caller.owner, shoot: caller.shoot, from: store)
         // Who may see one shoot only must not get at another's bytes by naming their hash.
         let (row, isNew) = try await ledger.open(
             request, owner: caller.owner, now: now, expiresAt: now.adding(seconds: lifetimes.session),
-            knowing: caller.shoot, openMax: APIBounds.openUploadsMax)
+            knowing: caller.shoot, lost: lost, openMax: APIBounds.openUploadsMax)
         let session = try await session(row, sign: parts, owner: caller.owner)
         return .json(session, status: isNew ? 201 : 200)
     }

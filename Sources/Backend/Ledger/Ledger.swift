@@ -6,14 +6,19 @@ protocol Ledger: Sendable {
     // MARK: Uploads
 
     /// Repeatable with the same request. Where the owner has bytes of the declared hash, verified, the session is complete at once.
-    /// - Parameter shoot: the only one whose bytes count for that; nil for all.
+    /// - Parameters:
+    ///   - shoot: the only one whose bytes count for that; nil for all.
+    ///   - lost: an object that does not count, since the store does not have it.
     /// - Returns: the row, and whether it is new.
     /// - Throws: `not-found` for another's id, `conflict` for another request under the same id, `gone` for a deleted item; `busy` when the owner
     ///   has `openMax` that are not finished.
     func open(
         _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?,
-        openMax: Int
+        lost: BlobKey?, openMax: Int
     ) async throws(Failure) -> (UploadRow, isNew: Bool)
+    /// An object of the owner's that came in as an upload, and had these bytes when it was verified.
+    /// - Parameter shoot: the only one that it may have come for; nil for any.
+    func stored(_ sha256: SHA256Digest?, size: Int?, owner: Owner, shoot: String?) async throws(Failure) -> BlobKey?
     func upload(_ id: UploadID, owner: Owner) async throws(Failure) -> UploadRow?
     /// Remembers what was signed, the latest for each part, and puts the session's expiry off.
     /// - Throws: `stale-generation`, or `gone` when the session is no longer open.
@@ -82,12 +87,17 @@ protocol Ledger: Sendable {
     /// False when the lease is lost.
     func heartbeat(_ item: ItemID, epoch: Int, leaseUntil: Timestamp) async throws(Failure) -> Bool
     /// The upload's bytes were read from the store. Where the owner has them already under another key, that one is kept.
+    /// - Parameter lost: an object with these bytes that the store does not have any more: whoever names it gets these.
     /// - Returns: the key to go on with; nil when the lease is lost.
-    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
-        async throws(Failure) -> BlobKey?
+    func recordVerified(
+        _ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, lost: BlobKey?, now: Timestamp
+    ) async throws(Failure) -> BlobKey?
     /// The bytes are not those that were declared, or not there: the upload has to come again, the item waits for it. An object that was
     /// verified before is kept all the same, as a suspect, until `recordVerified` of what comes in its place, or `remove`.
-    func recordDamaged(_ upload: UploadID, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
+    /// - Parameter key: of the object that was looked at.
+    /// - Returns: false when the lease is lost, or the upload has another object by now.
+    func recordDamaged(_ upload: UploadID, key: BlobKey?, item: ItemID, epoch: Int, now: Timestamp)
+        async throws(Failure) -> Bool
     /// The manifest, the state `ready` and the event. - Returns: false when the lease is lost; nothing has changed then.
     func publish(_ manifest: Manifest, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool
     /// The originals stay.
@@ -157,4 +167,16 @@ protocol Ledger: Sendable {
     func knows(_ upload: UploadID) async throws(Failure) -> Bool
     func knows(_ item: ItemID) async throws(Failure) -> Bool
     func counts() async throws(Failure) -> LedgerCounts
+}
+
+extension Ledger {
+    /// What is named here with these bytes and is not in the store any more.
+    func lost(
+        _ sha256: SHA256Digest?, size: Int?, owner: Owner, shoot: String? = nil, from store: any BlobStore
+    ) async throws(Failure) -> BlobKey? {
+        guard let key = try await stored(sha256, size: size, owner: owner, shoot: shoot),
+            try await store.size(key) != size
+        else { return nil }
+        return key
+    }
 }

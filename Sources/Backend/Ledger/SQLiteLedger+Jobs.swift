@@ -29,13 +29,17 @@ extension SQLiteLedger {
         }
     }
 
-    func recordVerified(_ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, now: Timestamp)
-        async throws(Failure) -> BlobKey?
-    {
+    func recordVerified(
+        _ upload: UploadID, item: ItemID, epoch: Int, sha256: SHA256Digest, lost: BlobKey?, now: Timestamp
+    ) async throws(Failure) -> BlobKey? {
         try await database.write("ledger.recordVerified") { database throws(Failure) in
             guard try database.holds(item, epoch), let row = try database.uploadRow(upload), row.item == item,
                 let key = row.blob
             else { return nil }
+            if let lost {
+                try database.replace(lost, by: key)
+                try database.releaseBlob(lost)
+            }
             if let kept = try database.storedBlob(row.owner, sha256, size: row.size), kept != key {
                 try database.replace(key, by: kept)
                 try database.releaseBlob(key)
@@ -50,13 +54,15 @@ extension SQLiteLedger {
         }
     }
 
-    func recordDamaged(_ upload: UploadID, item: ItemID, epoch: Int, now: Timestamp) async throws(Failure) -> Bool {
+    func recordDamaged(_ upload: UploadID, key: BlobKey?, item: ItemID, epoch: Int, now: Timestamp)
+        async throws(Failure) -> Bool
+    {
         try await database.write("ledger.recordDamaged") { database throws(Failure) in
             guard try database.holds(item, epoch), let row = try database.uploadRow(upload), row.item == item,
-                let itemRow = try database.itemRow(item)
+                row.blob == key, let itemRow = try database.itemRow(item)
             else { return false }
             // What points to these bytes goes first; a rendition that was an alias of them is made anew.
-            if let key = row.blob {
+            if let key {
                 try database.run(
                     "DELETE FROM renditions WHERE item = ?1 AND blob = ?2", [SQLValue(item), SQLValue(key)])
                 // Others may name these bytes too; nobody is told any more that they are there. What was verified may be all that there is

@@ -5,7 +5,7 @@ import Vocabulary
 extension SQLiteLedger {
     func open(
         _ request: OpenUploadRequest, owner: Owner, now: Timestamp, expiresAt: Timestamp, knowing shoot: String?,
-        openMax: Int
+        lost: BlobKey?, openMax: Int
     ) async throws(Failure) -> (UploadRow, isNew: Bool) {
         // The first parts may differ when the open is repeated: what is signed for them replaces what was.
         var compared = request
@@ -24,12 +24,19 @@ extension SQLiteLedger {
                 guard item.owner == owner else { throw LedgerFault.unknown }
                 guard item.state != .deleted else { throw LedgerFault.deleted }
             }
-            let stored = try database.storedBlob(owner, request.sha256, size: request.sizeBytes, in: shoot)
+            let found = try database.storedBlob(owner, request.sha256, size: request.sizeBytes, in: shoot)
+            let stored = found == lost ? nil : found
             let state: SessionState = stored == nil ? .open : .complete
             if state == .open { try database.checkRoom(owner, openMax) }
             let row = try database.insertUpload(
                 request, hash: hash, owner: owner, state: state, stored: stored, expiresAt: expiresAt)
             return (row, isNew: true)
+        }
+    }
+
+    func stored(_ sha256: SHA256Digest?, size: Int?, owner: Owner, shoot: String?) async throws(Failure) -> BlobKey? {
+        try database.read { database throws(Failure) in
+            try database.storedBlob(owner, sha256, size: size, in: shoot)
         }
     }
 

@@ -92,9 +92,10 @@ struct JobExecution: Sendable {
                     verified.damaged = upload
                     return verified
                 }
+                let lost = try await ledger.lost(sha256, size: upload.size, owner: job.item.owner, from: store)
                 guard
                     let kept = try await ledger.recordVerified(
-                        upload.id, item: job.item.id, epoch: job.epoch, sha256: sha256, now: clock())
+                        upload.id, item: job.item.id, epoch: job.epoch, sha256: sha256, lost: lost, now: clock())
                 else { return nil }
                 upload.blob = kept
                 upload.recomputed = sha256

@@ -79,11 +79,15 @@ struct DirectoryBlobStore: BlobStore {
             try draft.reserve(parts.reduce(0) { $0 + $1.size })
             var offset = 0
             for (part, path) in zip(parts, paths) {
-                let copied = try copy(try OpenFile.reading(path), to: draft.file, at: offset)
-                guard copied == part.size else {
-                    throw Failure(.ioError, "A stored part no longer has its size.", detail: "\(path): \(copied)")
+                let start = offset
+                try Files.pass(over: try OpenFile.reading(path)) { piece, at throws(Failure) in
+                    try draft.file.write(piece, at: start + at)
+                    offset = start + at + piece.count
                 }
-                offset += copied
+                guard offset - start == part.size else {
+                    throw Failure(
+                        .ioError, "A stored part no longer has its size.", detail: "\(path): \(offset - start)")
+                }
             }
             try draft.commit(replacing: true)
         }
@@ -221,19 +225,5 @@ private func giveName(_ target: String, to from: String) throws(Failure) -> Bool
     do throws(Failure) { return try Files.link(from, to: target) } catch {
         guard error.code == .sourceMissing else { throw error }
         throw Failure(.incomplete, "A part is not there any more.", detail: from)
-    }
-}
-
-private let copyBufferBytes = 1 << 20
-
-private func copy(_ source: OpenFile, to target: OpenFile, at start: Int) throws(Failure) -> Int {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: copyBufferBytes, alignment: 4096)
-    defer { buffer.deallocate() }
-    var offset = 0
-    while true {
-        let got = try source.read(into: buffer, at: offset)
-        guard got > 0 else { return offset }
-        try target.write(UnsafeRawBufferPointer(rebasing: buffer[..<got]), at: start + offset)
-        offset += got
     }
 }

@@ -36,20 +36,13 @@ final class TusSpool: @unchecked Sendable {
         return taken.count
     }
 
-    private static let bufferBytes = 1 << 20
-
     /// Blocking. The first `bytes` of a file; what follows there was never acknowledged.
     func load(_ path: String, bytes: Int) throws(Failure) {
-        let source = try OpenFile.reading(path)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferBytes, alignment: 4096)
-        defer { buffer.deallocate() }
-        while count < bytes {
-            let wanted = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(bytes - count))
-            let got = try source.read(into: wanted, at: count)
-            guard got > 0 else {
-                throw Failure(.ioError, "What was kept of a part is shorter than it was.", detail: "\(path): \(count)")
-            }
-            _ = try take(UnsafeRawBufferPointer(rebasing: wanted.prefix(got)))
+        try Files.pass(over: try OpenFile.reading(path), limit: bytes) { piece, _ throws(Failure) in
+            _ = try take(piece)
+        }
+        guard count == bytes else {
+            throw Failure(.ioError, "What was kept of a part is shorter than it was.", detail: "\(path): \(count)")
         }
     }
 
