@@ -100,7 +100,7 @@ struct Sealing: Sendable {
             if error.code == .gone { try await store.remove(key) }
             throw error
         }
-        try await store.settle(row.session)
+        try await store.settle(row.session, as: key)
         return sealed
     }
 

@@ -44,9 +44,12 @@ final class BentStore: Sendable {
 
     /// As a store says it.
     static func refusal(_ status: Int, _ code: String) -> Answer {
+        document("<Error><Code>\(code)</Code></Error>", status: status)
+    }
+    static func document(_ text: String, status: Int = 200) -> Answer {
         Answer(
             status: status, headers: [("Content-Type", "application/xml")],
-            body: .bytes(Array("<?xml version=\"1.0\"?><Error><Code>\(code)</Code></Error>".utf8)))
+            body: .bytes(Array("<?xml version=\"1.0\"?>\(text)".utf8)))
     }
 
     private final class Handler: HTTPHandler {

@@ -117,7 +117,7 @@ extension BlobStore {
         #expect(held.count == 1 && held[0].matches(part))
         let key = try await test.store.assemble(held, of: session)
         #expect(try await test.hash(key) == Digest.sha256(Self.small))
-        try await test.store.settle(session)
+        try await test.store.settle(session, as: key)
         try await test.store.remove(key)
     }
 
@@ -139,7 +139,7 @@ extension BlobStore {
 
         let key = try await test.store.assemble(held, of: session)
         #expect(key == (test.isCopying ? .copied(session) : .upload(session)))
-        try await test.store.settle(session)
+        try await test.store.settle(session, as: key)
         let whole = chunks.flatMap { $0 }
         #expect(try await test.store.size(key) == whole.count)
         #expect(try await test.hash(key) == Digest.sha256(whole))
@@ -172,7 +172,7 @@ extension BlobStore {
             #expect(try await test.store.assembled([other], of: session) == nil)
             #expect(try await test.store.assembled([part, part], of: session) == nil)
         }
-        try await test.store.settle(session)
+        try await test.store.settle(session, as: key)
         try await test.store.remove(key)
     }
 
@@ -243,7 +243,7 @@ extension BlobStore {
         let part = SignedPart(number: 1, bytes: Self.bytes)
         _ = try await test.send(Self.bytes, part, session)
         let key = try await test.store.assemble(try #require(try await test.store.parts(session)), of: session)
-        try await test.store.settle(session)
+        try await test.store.settle(session, as: key)
         // The URL is still valid: the same bytes, then others of the same length under a URL that was signed for them.
         _ = try await test.send(Self.bytes, part, session)
         let other = Self.bytes.map { $0 ^ 1 }

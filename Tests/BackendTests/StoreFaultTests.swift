@@ -256,17 +256,74 @@ import Vocabulary
         await store.stop()
     }
 
+    /// Ceph, when it is killed between the object and the end of its upload: that is still listed, and ending it takes the object's bytes.
+    @Test(arguments: [500, 200]) func anUploadThatIsListedBesideItsObjectCostsNoByte(answer: Int) async throws {
+        guard let ceph = TestStore.ceph, let store = try BentStore.ceph() else { return }
+        let direct = try S3Client.on(ceph)
+        let half = Mutex(HalfDone())
+        store.bend { request, through in
+            if request.method == "GET", request.query["uploads"] != nil, let listing = half.withLock({ $0.uploads }) {
+                return BentStore.document(listing)
+            }
+            guard request.key.hasSuffix("/u-up-1.1"), let upload = request.query["uploadId"] else {
+                return await through()
+            }
+            switch request.method {
+            case "POST":
+                let told = await through()
+                half.withLock { ($0.key, $0.upload) = (request.key, upload) }
+                return answer == 200 ? told : BentStore.refusal(500, "InternalError")
+            case "GET":
+                if half.withLock({ $0.isThere }), let parts = half.withLock({ $0.parts }) { return parts }
+                let told = await through()
+                if told.status == 200 { half.withLock { $0.parts = told } }
+                return told
+            case "DELETE":
+                half.withLock { $0.isEnded = true }
+                try? await direct.delete(request.key)
+                return BentStore.Answer(status: 204)
+            default: return await through()
+            }
+        }
+        let test = try await TestBackend(store: store.settings)
+        let file = try await ready(test)
+        await test.backend.stop()
+        let next = try await TestBackend(scratch: test.scratch, store: store.settings)
+        #expect(try await next.client.item(file.item).state == .ready)
+        await next.backend.stop()
+        let bucket = try await bucket(of: test, store)
+        let isCopied = answer != 200
+        let session = try #require(StoreSession(folderName: "up-1.1"))
+        #expect(half.withLock { $0.upload } != nil && half.withLock { $0.isEnded } == isCopied)
+        for (key, isThere) in [(BlobKey.copied(session), isCopied), (.upload(session), !isCopied)] {
+            #expect((try await bucket.size(key) != nil) == isThere, "\(key)")
+        }
+        #expect(try await BackendCheck.run(dataFolder: test.data, store: store.settings).isEmpty)
+        await store.stop()
+    }
+
+    private struct HalfDone {
+        var key = ""
+        var upload: String?
+        var parts: BentStore.Answer?
+        var isEnded = false
+        var isThere: Bool { upload != nil && !isEnded }
+        var uploads: String? {
+            guard isThere, let upload else { return nil }
+            return """
+                <ListMultipartUploadsResult><IsTruncated>false</IsTruncated><Upload><Key>\(key)</Key>\
+                <UploadId>\(upload)</UploadId></Upload></ListMultipartUploadsResult>
+                """
+        }
+    }
+
     @Test func sessionsThatTheStoreDoesNotListEndWithTheirItem() async throws {
         guard
             let store = try BentStore.ceph({ request, through in
                 // As MinIO does it: the key itself, or nothing.
                 guard request.query["uploads"] != nil, request.method == "GET" else { return await through() }
-                return BentStore.Answer(
-                    status: 200, headers: [("Content-Type", "application/xml")],
-                    body: .bytes(
-                        Array(
-                            "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>"
-                                .utf8)))
+                return BentStore.document(
+                    "<ListMultipartUploadsResult><IsTruncated>false</IsTruncated></ListMultipartUploadsResult>")
             })
         else { return }
         let test = try await TestBackend(store: store.settings)
@@ -292,14 +349,11 @@ import Vocabulary
             if request.query["uploads"] != nil { return BentStore.refusal(403, "AccessDenied") }
             guard request.query["list-type"] != nil else { return await through() }
             let page = Int(request.query["continuation-token"] ?? "0") ?? 0
-            return BentStore.Answer(
-                status: 200, headers: [("Content-Type", "application/xml")],
-                body: .bytes(
-                    Array(
-                        """
-                        <ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(page + 1)</NextContinuationToken>
-                        <Contents><Key>elsewhere/u-up-\(page).1</Key></Contents></ListBucketResult>
-                        """.utf8)))
+            return BentStore.document(
+                """
+                <ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>\(page + 1)</NextContinuationToken>
+                <Contents><Key>elsewhere/u-up-\(page).1</Key></Contents></ListBucketResult>
+                """)
         }
         let test = try await TestBackend(store: store.settings, log: { line in said.withLock { $0.append(line) } })
         #expect(store.seen.count { $0.query["list-type"] != nil } == S3Client.pageMax)

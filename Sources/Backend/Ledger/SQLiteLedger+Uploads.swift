@@ -165,6 +165,18 @@ extension SQLiteLedger {
             [SQLValue(session.upload), .int(session.generation), SQLValue(session.storeName)]) != nil
     }
 
+    func hasObject(of session: StoreSession) async throws(Failure) -> Bool {
+        try database.row(
+            """
+            SELECT 1 FROM blobs WHERE key = ?1 AND NOT EXISTS(
+                SELECT 1 FROM uploads WHERE id = ?2 AND generation = ?3 AND store_name <> ?4)
+            """,
+            [
+                SQLValue(BlobKey.upload(session)), SQLValue(session.upload), .int(session.generation),
+                SQLValue(session.storeName),
+            ]) != nil
+    }
+
     func openUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow] {
         let rows = try database.rows(
             """

@@ -84,8 +84,8 @@ protocol BlobStore: Sendable {
     func assemble(_ parts: [StoredPart], of session: StoreSession) async throws(Failure) -> BlobKey
     /// The object that an earlier `assemble` has made of exactly these parts, when the session itself is no longer there.
     func assembled(_ parts: [SignedPart], of session: StoreSession) async throws(Failure) -> BlobKey?
-    /// The object has its row: what else there was of the session goes. Repeatable.
-    func settle(_ session: StoreSession) async throws(Failure)
+    /// The object has its row, by this key: what else there was of the session goes. Repeatable.
+    func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure)
     /// The session takes no more parts and its bytes go. Repeatable.
     func end(_ session: StoreSession) async throws(Failure)
 

@@ -48,7 +48,10 @@ extension S3BlobStore {
         do throws(Failure) {
             for part in parts { stored.append(try await store(part, upload)) }
             do throws(Failure) { _ = try await client.completeMultipart(upload, target, stored) } catch {
-                guard try await client.head(target) != nil else { throw error }
+                // One that is there beside its upload was cut short: its bytes would go with that.
+                guard try await client.parts(of: upload, target) == nil, try await client.head(target) != nil else {
+                    throw error
+                }
             }
         } catch {
             try? await client.abortMultipart(upload, target)

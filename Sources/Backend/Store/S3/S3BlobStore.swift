@@ -87,6 +87,11 @@ struct S3BlobStore: BlobStore {
     func assemble(_ parts: [StoredPart], of session: StoreSession) async throws(Failure) -> BlobKey {
         guard let upload = session.storeName else { throw Self.unbound(session) }
         let key = name(session)
+        let bytes = parts.reduce(0) { $0 + $1.size }
+        // Stores are not safe to be asked twice for the same object: MinIO and Ceph have let its bytes go.
+        if let head = try await client.head(key, isCertain: false), isMade(head, of: parts) {
+            return try await sealed(session, bytes: bytes, isSpent: false)
+        }
         do throws(Failure) {
             let etag = try await client.completeMultipart(
                 upload, key, parts.map { S3Part(number: $0.number, size: $0.size, etag: $0.etag) })
@@ -98,8 +103,9 @@ struct S3BlobStore: BlobStore {
                 throw doubt.code == .incomplete && error.code == .backendError && error.remedy == .retryLater
                     ? Self.unfinished(error) : error
             }
+            return try await sealed(session, bytes: bytes, isSpent: false)
         }
-        return try await sealed(session, bytes: parts.reduce(0) { $0 + $1.size })
+        return try await sealed(session, bytes: bytes, isSpent: true)
     }
 
     /// Ceph keeps an upload locked whose completion was cut short by the end of its own process, for ten minutes (`rgw_mp_lock_max_time`), and
@@ -115,11 +121,14 @@ struct S3BlobStore: BlobStore {
 
     /// - Throws: `incomplete` when the object is not there or is not made of these parts.
     private func expect(_ parts: [StoredPart], at key: String) async throws(Failure) {
-        guard let head = try await client.head(key), head.size == parts.reduce(0, { $0 + $1.size }),
-            isComposite(head.etag, of: parts) || !isTelling(head.etag, of: parts)
-        else {
+        guard let head = try await client.head(key), isMade(head, of: parts) else {
             throw Failure(.incomplete, "The store has not put the parts together: ask for them and send the rest.")
         }
+    }
+
+    private func isMade(_ head: S3Client.Head, of parts: [StoredPart]) -> Bool {
+        head.size == parts.reduce(0) { $0 + $1.size }
+            && (isComposite(head.etag, of: parts) || !isTelling(head.etag, of: parts))
     }
 
     private func isComposite(_ etag: String?, of parts: [StoredPart]) -> Bool {
@@ -138,12 +147,19 @@ struct S3BlobStore: BlobStore {
             guard error.code == .incomplete else { throw error }
             return nil
         }
-        return try await sealed(session, bytes: parts.reduce(0) { $0 + $1.length })
+        return try await sealed(session, bytes: parts.reduce(0) { $0 + $1.length }, isSpent: true)
     }
 
-    /// Where late parts could still change the object, it gets a key for which no URL was ever signed.
-    private func sealed(_ session: StoreSession, bytes: Int) async throws(Failure) -> BlobKey {
-        guard abilities.takesLateParts else { return .upload(session) }
+    /// Where late parts could still change the object, it gets a key for which no URL was ever signed. And where the upload is still there, since
+    /// the end of the store's process cut its completion short: Ceph would take the object's bytes with the upload's when that is ended, by us or
+    /// by a lifecycle rule; a copy's stay.
+    /// - Parameter isSpent: the upload is known to be gone.
+    private func sealed(_ session: StoreSession, bytes: Int, isSpent: Bool) async throws(Failure) -> BlobKey {
+        var isSafe = isSpent
+        if !isSafe, let upload = session.storeName {
+            isSafe = try await client.parts(of: upload, name(session)) == nil
+        }
+        guard abilities.takesLateParts || !isSafe else { return .upload(session) }
         let copy = BlobKey.copied(session)
         if try await client.head(name(copy))?.size != bytes {
             try await self.copy(name(session), to: name(copy), bytes: bytes)
@@ -151,8 +167,10 @@ struct S3BlobStore: BlobStore {
         return copy
     }
 
-    func settle(_ session: StoreSession) async throws(Failure) {
-        if abilities.takesLateParts { try await client.delete(name(session)) }
+    func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure) {
+        guard key != .upload(session) else { return }
+        try await client.delete(name(session))
+        try await end(session)
     }
 
     func end(_ session: StoreSession) async throws(Failure) {

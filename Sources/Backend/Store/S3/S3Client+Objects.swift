@@ -11,9 +11,10 @@ extension S3Client {
     }
 
     /// Nil when the store says that there is no such object.
-    func head(_ key: String) async throws(Failure) -> Head? {
+    /// - Parameter isCertain: false where nothing is concluded from that it is not there.
+    func head(_ key: String, isCertain: Bool = true) async throws(Failure) -> Head? {
         let answer = try await send(Request(method: .head, key: key))
-        if answer.isNaked404 { return try await confirm(key) }
+        if answer.isNaked404 { return isCertain ? try await confirm(key) : nil }
         let headers = try answer.expectSuccess().headers
         guard let size = headers["Content-Length"].flatMap({ Int($0) }) else { throw Self.odd("a HEAD without length") }
         return Head(size: size, etag: headers.etag)
