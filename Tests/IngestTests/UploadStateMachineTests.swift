@@ -50,6 +50,15 @@ import Vocabulary
         #expect(machine.handle(.stored(3, generation: 1)) == [.send(5, url: "u5", generation: 1)])
     }
 
+    @Test func anUploadThatTheBackendHadNeverHeardOfIsOpenedAndThenTheStoreIsAsked() throws {
+        var machine = try machine(parts: 3)
+        #expect(machine.handle(.begun(.unheardOf)) == [.open([])])
+        #expect(machine.handle(.session(session(2))) == [.list])
+        #expect(machine.handle(.listed(listing(2, [1, 3]))) == [.sign([2], generation: 2)])
+        #expect(machine.handle(.sessionLost(generation: 2)) == [.reopen(generation: 2)])
+        #expect(machine.handle(.session(session(3))) == [.sign([1, 2, 3], generation: 3)])
+    }
+
     @Test func anUploadTakenUpAgainAsksTheStoreAndSendsOnlyTheRest() throws {
         var machine = try machine(parts: 4)
         #expect(machine.handle(.begun(.session(generation: 2, acknowledged: [1]))) == [.list])

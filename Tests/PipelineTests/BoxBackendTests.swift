@@ -160,6 +160,10 @@ import Vocabulary
         let box = try await Box.open(stage.settings())
         let original = try await box.show(items[0].item).files.first { $0.role == .original }
         #expect(original?.confirmedSHA256 == (try Files.sha256(of: .reading(source))))
+        // What is to be sent is told once, also where it was taken twice.
+        let view = try #require(try await BoxView.open(home: stage.home))
+        let story = try await view.show(items[0].item).history
+        #expect(story.filter { $0.entry.what == .planned }.count == 1)
         #expect(try stage.staged() == [])
         try await stage.end()
     }

@@ -41,6 +41,24 @@ import Vocabulary
         try await stage.end()
     }
 
+    /// As with the token of another shoot.
+    @Test func whatTheBackendDoesNotKnowForAWhileIsNotSentAgain() async throws {
+        let stage = try await Stage()
+        let isForgotten = Mutex(false)
+        let unknown = HTTPResponse(
+            status: 404, headers: ["Content-Type": "application/problem+json"],
+            body: Array(try JSON.encode(Problem(Failure(.notFound, "There is no such thing here.")))))
+        let network = BentNetwork { request, before, send throws(Failure) in
+            if request.kind == .complete, before == 0 { isForgotten.withLock { $0 = true } }
+            if request.kind == .open { isForgotten.withLock { $0 = false } }
+            return isForgotten.withLock { $0 } ? unknown : try await send(request)
+        }
+        let item = try await send(network, stage)
+        #expect(item.state == .ready && network.count(.open) == 2)
+        #expect(network.sent == ["1.1": 1, "1.2": 1, "1.3": 1])
+        try await stage.end()
+    }
+
     @Test func aRefusedURLIsSignedAgainForThatPartOnly() async throws {
         let stage = try await Stage()
         let network = Self.refusing(once: "1.2", Self.s3(403, "AccessDenied"))

@@ -165,14 +165,17 @@ extension Catalog {
     }
 
     /// Bytes that the backend holds differ from ours, or are gone: these uploads start over.
-    /// - Parameter unknown: those of which the backend has never heard; they are opened as if for the first time.
-    func vanished(_ uploads: [UploadID], unknown: Set<UploadID> = [], of item: ItemRow) async throws(Failure) {
+    /// - Parameter unheardOf: those of which the backend has never heard.
+    func vanished(_ uploads: [UploadID], unheardOf: Set<UploadID> = [], of item: ItemRow) async throws(Failure) {
         try await database.write("catalog.vanished") { database throws(Failure) -> Void in
             for upload in uploads {
                 try database.run(
-                    """
-                    UPDATE upload SET state = 'queued', confirmed_sha256 = NULL, generation = generation * ?2 WHERE id = ?1
-                    """, [SQLValue(upload), .int(unknown.contains(upload) ? 0 : 1)])
+                    "UPDATE upload SET state = 'queued', confirmed_sha256 = NULL WHERE id = ?1", [SQLValue(upload)])
+                if unheardOf.contains(upload) {
+                    try database.run(
+                        "UPDATE upload SET generation = ?2 WHERE id = ?1",
+                        [SQLValue(upload), .int(UploadRow.unheardOf)])
+                }
                 try remember(
                     item.id,
                     HistoryEntry(.vanished, file: try database.subject(of: upload)?.file, upload: upload), in: database)

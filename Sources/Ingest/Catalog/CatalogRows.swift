@@ -166,8 +166,9 @@ struct UploadRow: Sendable, Equatable {
     var role: FileRole
     var name: String
     var state: UploadState
-    /// Of the session at the backend; 0 until one is open.
+    /// Of the session at the backend; 0 until one is open, `unheardOf` where the backend knows none.
     var generation: Int
+    static let unheardOf = -1
     var partSize: Int
     /// What the backend read itself; the only proof that it has the bytes.
     var confirmedSHA256: SHA256Digest?

@@ -232,7 +232,7 @@ extension ItemPipeline {
         _ item: ItemRow, _ uploads: [UploadRow], areSealed: Bool, after failure: Failure
     ) async throws(Failure) -> Outcome {
         guard item.attempts + 1 < retries.attemptMax else { throw failure }
-        var (lost, unknown) = ([UploadID](), Set<UploadID>())
+        var (lost, unheardOf) = ([UploadID](), Set<UploadID>())
         for id in uploads.map(\.id) {
             do throws(Failure) {
                 let listing = try await weather.persist { () throws(Failure) in try await client.parts(id) }
@@ -240,11 +240,11 @@ extension ItemPipeline {
             } catch {
                 guard error.code == .notFound else { throw error }
                 lost.append(id)
-                unknown.insert(id)
+                unheardOf.insert(id)
             }
         }
         guard !lost.isEmpty else { throw failure }
-        try await catalog.vanished(lost, unknown: unknown, of: item)
+        try await catalog.vanished(lost, unheardOf: unheardOf, of: item)
         return .moved
     }
 

@@ -13,6 +13,8 @@ struct UploadStateMachine: Sendable, Equatable {
         case session(generation: Int, acknowledged: Set<Int>)
         /// What was sent in this generation is of no use any more.
         case useless(generation: Int)
+        /// The backend had never heard of it when it was asked last.
+        case unheardOf
     }
 
     enum Event: Sendable, Equatable {
@@ -88,6 +90,8 @@ struct UploadStateMachine: Sendable, Equatable {
     private var done: Set<Int> = []
     /// Parts of this generation on their way. What becomes of them counts, whatever is asked meanwhile: one that arrives is not sent again.
     private var inFlight: Set<Int> = []
+    /// The session may be an old one all the same: what it holds is asked for before anything is sent.
+    private var isUnheardOf = false
     private var setbacks = 0
     private var refusals: [Int: Int] = [:]
 
@@ -125,6 +129,9 @@ struct UploadStateMachine: Sendable, Equatable {
         case .nothing:
             state = .opening
             return [.open(Array(grid.parts.prefix(PartLimits.firstURLsMax).map(\.number)))]
+        case .unheardOf:
+            (state, isUnheardOf) = (.opening, true)
+            return [.open([])]
         case .session(let generation, let acknowledged):
             enter(generation)
             done = acknowledged
@@ -158,7 +165,9 @@ struct UploadStateMachine: Sendable, Equatable {
             urls = [:]
         }
         enter(session.generation)
-        return start(urls: urls)
+        guard isUnheardOf else { return start(urls: urls) }
+        isUnheardOf = false
+        return list()
     }
 
     /// By part. Who names one twice has signed either.

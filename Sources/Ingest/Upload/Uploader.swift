@@ -62,6 +62,7 @@ final class Uploader: Sendable {
     }
 
     private func known() async throws(Failure) -> UploadStateMachine.Known {
+        if upload.generation == UploadRow.unheardOf { return .unheardOf }
         guard upload.generation > 0 else { return .nothing }
         if upload.state == .queued { return .useless(generation: upload.generation) }
         let parts = try catalog.parts(of: upload.id)
