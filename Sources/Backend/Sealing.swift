@@ -55,7 +55,8 @@ struct Sealing: Sendable {
         row.storeName = try await ledger.bind(row.session, to: name)
         // Opened twice at once: the first one counts.
         if row.storeName != name {
-            try await store.end(StoreSession(upload: row.id, generation: row.generation, storeName: name))
+            try await store.end(
+                StoreSession(upload: row.id, generation: row.generation, storeName: name), hasObject: false)
         }
         guard row.storeName != nil else { throw Failure(.gone, "This upload is no longer open.") }
         return row

@@ -182,8 +182,8 @@ extension BlobStore {
         let session = try await test.begun()
         let part = SignedPart(number: 1, bytes: Self.small)
         #expect(try await test.send(Self.small, part, session) == 200)
-        try await test.store.end(session)
-        try await test.store.end(session)
+        try await test.store.end(session, hasObject: false)
+        try await test.store.end(session, hasObject: false)
         #expect(try await test.store.parts(session) == nil)
         #expect(try await test.store.assembled([part], of: session) == nil)
         #expect(try await test.store.sessions() == [])
@@ -191,7 +191,7 @@ extension BlobStore {
         let next = try await test.begun(generation: 2)
         #expect(try await test.store.parts(next) == [])
         // Also without its name, which may never have been kept.
-        try await test.store.end(StoreSession(upload: next.upload, generation: next.generation))
+        try await test.store.end(StoreSession(upload: next.upload, generation: next.generation), hasObject: false)
         #expect(try await test.store.sessions() == [])
     }
 
@@ -205,7 +205,7 @@ extension BlobStore {
         let status = try? await test.send(damaged, part, session)
         #expect(status == nil || status == 400)
         #expect(try await test.store.parts(session) == [])
-        try await test.store.end(session)
+        try await test.store.end(session, hasObject: false)
     }
 
     @Test(.timeLimit(.minutes(3)), arguments: Kind.allCases)
@@ -276,7 +276,7 @@ extension BlobStore {
             try await group.waitForAll()
         }
         #expect(try await test.store.parts(session)?.map(\.number) == Array(1...1003))
-        try await test.store.end(session)
+        try await test.store.end(session, hasObject: false)
     }
 
     @Test(.timeLimit(.minutes(5))) func listingsOfMoreThanAThousandUploadsAndObjectsAreReadToTheirEnd() async throws {
@@ -327,7 +327,7 @@ extension BlobStore {
             part, of: try #require(session.storeName), store.name(.upload(session)), expiresIn: 60)
         #expect(try await put(expired, Self.bytes, md5: part.contentMD5) == 403)
         #expect(try await put(url, Self.bytes, md5: part.contentMD5) == 200)
-        try await store.end(session)
+        try await store.end(session, hasObject: false)
     }
 
     @Test(.timeLimit(.minutes(3))) func aClockThatIsHoursOffIsToldAsSuch() async throws {

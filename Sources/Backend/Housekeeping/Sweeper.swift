@@ -125,9 +125,7 @@ struct Sweeper: Sendable {
 
     private func end(_ session: StoreSession) async throws(Failure) -> Attempts.Outcome {
         try await attempts.attempt("end the session \(session.folderName) \(session.storeName ?? "")") {
-            () throws(Failure) in
-            // A store that was ended in the middle of a completion may still list it, and let the object's bytes go with it.
-            if try await !ledger.hasObject(of: session) { try await store.end(session) }
+            () throws(Failure) in try await store.end(session, hasObject: try await ledger.hasObject(of: session))
         }
     }
 

@@ -87,7 +87,8 @@ protocol BlobStore: Sendable {
     /// The object has its row, by this key: what else there was of the session goes. Repeatable.
     func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure)
     /// The session takes no more parts and its bytes go. Repeatable.
-    func end(_ session: StoreSession) async throws(Failure)
+    /// - Parameter hasObject: a row names the object that was made of it, whose bytes stay.
+    func end(_ session: StoreSession, hasObject: Bool) async throws(Failure)
 
     // MARK: Objects
 

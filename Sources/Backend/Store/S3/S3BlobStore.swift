@@ -170,10 +170,12 @@ struct S3BlobStore: BlobStore {
     func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure) {
         guard key != .upload(session) else { return }
         try await client.delete(name(session))
-        try await end(session)
+        try await end(session, hasObject: false)
     }
 
-    func end(_ session: StoreSession) async throws(Failure) {
+    func end(_ session: StoreSession, hasObject: Bool) async throws(Failure) {
+        // One that is still listed beside its object: see `sealed`.
+        guard !hasObject else { return }
         let key = name(session)
         if let upload = session.storeName { return try await client.abortMultipart(upload, key) }
         // One whose name was never kept.
