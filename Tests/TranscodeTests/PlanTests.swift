@@ -337,7 +337,7 @@ extension Frame {
         ("4K", { ($0.width, $0.height) = (3840, 2160) }), ("odd", { $0.width = 1919 }),
         ("stretched", { $0.sampleAspect = Rational(4, 3) }), ("turned", { $0.orientation = .clockwise90 }),
         ("120 frames a second", { $0.averageRate = 120 }), ("edited", { $0.hasEdits = true }),
-        ("late", { $0.start = 0.2 }),
+        ("late", { $0.start = 0.2 }), ("times of decoding", { $0.hasTimesOfDecoding = true }),
         ("rare key frames", { $0.keyframeIntervalMax = 11 }), ("unknown key frames", { $0.keyframeIntervalMax = nil }),
         ("10 bit", { $0.pixelFormat = PixelFormat(named: "yuv420p10le") ?? $0.pixelFormat }),
     ]
