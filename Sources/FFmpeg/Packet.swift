@@ -36,6 +36,13 @@ package struct Packet: ~Copyable {
     package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
     package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
+    /// Whether a picture is to be seen for it. VP8 keeps some only for others to refer to (RFC 6386, 9.1), and a packet of nothing says that the
+    /// picture before it goes on.
+    package func isShown(codec: String?) -> Bool {
+        let showBit: UInt8 = 0x10
+        return withBytes { bytes in bytes.first.map { codec != "vp8" || $0 & showBit != 0 } ?? false }
+    }
+
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: bytes))
     }

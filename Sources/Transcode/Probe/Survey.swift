@@ -81,7 +81,8 @@ struct Survey {
                             ? "nothing of it was found." : "there is no decoder for \(track.codec ?? "it")."))
         }
 
-        if boxes?.isProtected == true || tracks.video?.isEncrypted == true {
+        let isProtected = boxes?.isProtected == true || format == .asf && DeclaredLength.asfIsProtected(head)
+        if isProtected || tracks.video?.isEncrypted == true {
             return .surveyed(survey.with(OpenVerdict.encrypted))
         }
         guard let track = tracks.video else {
