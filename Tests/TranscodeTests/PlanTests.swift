@@ -70,6 +70,16 @@ import Vocabulary
         #expect(chain.contains(expected))
     }
 
+    @Test func redGreenBlueIsNotBelievedOfLumaAndChroma() throws {
+        let named = VideoFacts.ordinary { $0.color = ColorTags(matrix: "gbr") }
+        #expect(named.effectiveMatrix == "bt709")
+        let small = VideoFacts.ordinary {
+            ($0.width, $0.height) = (192, 240)
+            $0.color = ColorTags(matrix: "gbr")
+        }
+        #expect(small.effectiveMatrix == "smpte170m")
+    }
+
     @Test func aNamedMatrixIsBelievedWhateverTheSize() {
         #expect(chain { $0.color.matrix = "smpte170m" }.contains("matrixin=170m"))
     }

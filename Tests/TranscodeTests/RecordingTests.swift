@@ -272,6 +272,13 @@ import Vocabulary
         #expect(try file.transcoded().report.frames == frames)
     }
 
+    @Test func anIndexThatEndsBeforeItsFirstTrackIsTruncated() throws {
+        let file = try TemporaryFile.made(by: picture() + Self.h264 + ["-movflags", "faststart"], ending: "mp4")
+        let bytes = file.bytes
+        let track = try #require(bytes.firstIndex(of: Array("trak".utf8))) - 4
+        #expect(try TemporaryFile(bytes[..<track]).probed().reason?.code == .truncated)
+    }
+
     @Test func aFileThatEndsBeforeItsFooterIsTruncated() throws {
         let file = try TemporaryFile.made(by: picture(2) + ["-c:v", "mpeg2video", "-g", "5"], ending: "mxf")
         #expect(try file.probed().reason == nil)

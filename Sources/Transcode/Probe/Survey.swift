@@ -133,7 +133,8 @@ struct Survey {
         // The weakest detections (a stray frame header of MP3 or AAC in any bytes) are no proof of media.
         let certain = 25
         guard !survey.tracks.allAudio.isEmpty, format != nil || demuxer.probeScore > certain else {
-            return .rejected(OpenVerdict.notMedia)
+            let hasNoEnd = isCut || survey.boxes?.isCut == true
+            return .rejected(hasNoEnd ? OpenVerdict.truncated : OpenVerdict.notMedia)
         }
         if survey.tracks.allAudio.contains(where: \.isEncrypted) {
             return .surveyed(survey.with(OpenVerdict.encrypted))

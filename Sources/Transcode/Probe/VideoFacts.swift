@@ -76,7 +76,8 @@ struct VideoFacts: Equatable {
 
     /// The matrix by which Y'CbCr became; guessed by size where the source does not say.
     var effectiveMatrix: String {
-        if pixelFormat.isRGB || color.matrix == "gbr" { return "gbr" }
+        // Of any other format it is a wrong word: MPEG-2's encoders write the number 0 for "unknown".
+        if pixelFormat.isRGB { return "gbr" }
         if let matrix = color.matrix, Self.zimgMatrices[matrix] != nil { return matrix }
         if let primaries = color.primaries {
             if primaries == "bt709" { return "bt709" }
