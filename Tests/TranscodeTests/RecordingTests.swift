@@ -111,7 +111,7 @@ import Vocabulary
     @Test func aBareStreamOfPicturesKeepsThemAll() throws {
         let file = try TemporaryFile.made(by: picture(2) + ["-c:v", "mpeg2video", "-bf", "2"], ending: "m2v")
         let facts = try #require(try file.probed().facts)
-        #expect(facts.hasVariableFrameRate == false && facts.frames == 50)
+        #expect(facts.hasVariableFrameRate == false && facts.frames == 50 && facts.duration == 2)
         #expect(try file.transcoded().report.frames == 50)
     }
 

@@ -106,7 +106,8 @@ struct Beginning: ~Copyable {
             hasAlpha: first.pixelFormat.hasAlpha, isInterlaced: isInterlaced || isByContainer,
             timeBase: video.timeBase, frames: frames,
             averageRate: span.rate, hasVariableRate: isVariable,
-            start: span.start, end: span.end,
+            start: first.bestTimestamp.map { max(span.start, video.timeBase.seconds($0)) } ?? span.start,
+            end: span.end,
             keyframeIntervalMax: keyframeIntervalMax, hasEdits: hasEdits)
         if isByContainer { facts.fieldOrder = video.isBottomFieldFirst ? .bottomFirst : .topFirst }
         return facts

@@ -108,7 +108,9 @@ struct TrackSurvey {
         var span = Span(
             timing, frames: (timing.frames + packetsEach - 1) / packetsEach, video: video,
             length: index == nil ? nil : video.duration)
-        if let first = beginning.firstTime { span.start = max(span.start, video.timeBase.seconds(first)) }
+        if undecodable > 0, let first = beginning.firstTime {
+            span.start = max(span.start, video.timeBase.seconds(first))
+        }
         survey.duration =
             index == nil
             ? span.duration(with: sound, audio: audio)
