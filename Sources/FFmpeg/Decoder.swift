@@ -51,7 +51,7 @@ package struct Decoder: ~Copyable {
     }
 
     package func send(_ packet: borrowing Packet) throws(Failure) -> Outcome {
-        // AVI and MOV store "the same picture again" as nothing, which the library would take for the end.
+        // Some containers store "the same picture again" as nothing, which the library would take for the end.
         guard packet.bytes > 0 else { return .accepted }
         return try accept(avcodec_send_packet(pointer, packet.pointer))
     }

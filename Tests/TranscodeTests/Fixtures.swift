@@ -228,20 +228,6 @@ extension TemporaryFile {
         return (report, try sink.file(.rendition1080))
     }
 
-    /// Of all tracks.
-    func packetCount() throws -> Int {
-        try use { descriptor in
-            let demuxer = try Demuxer.open(descriptor)
-            let packet = try Packet.allocate()
-            var count = 0
-            while try demuxer.read(into: packet) {
-                count += 1
-                packet.unreference()
-            }
-            return count
-        }
-    }
-
     /// The same file with a big-endian number of four bytes written over another.
     /// - Parameter offset: from the beginning of the name of the box.
     func with(_ number: UInt32, at offset: Int, from box: String, occurrence: Int = 0) throws -> TemporaryFile {

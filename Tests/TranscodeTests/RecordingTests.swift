@@ -233,6 +233,23 @@ import Vocabulary
         #expect(report.facts?.frames == 40, "\(String(describing: report.facts))")
     }
 
+    @Test func aPacketOfNothingIsNotTheEnd() throws {
+        let file = try TemporaryFile.made(by: picture() + ["-c:v", "mjpeg"], ending: "mov")
+        try file.use { descriptor in
+            let demuxer = try Demuxer.open(descriptor)
+            let decoder = try Decoder.open(demuxer, stream: 0, threads: 1, pixelCountMax: 1 << 20)
+            let packet = try Packet.allocate(), nothing = try Packet.allocate(), frame = try Frame.allocate()
+            var frames = 0
+            while try demuxer.read(into: packet) {
+                #expect(try decoder.send(nothing) == .accepted)
+                #expect(try decoder.send(packet) == .accepted)
+                packet.unreference()
+                while case .frame = try decoder.receive(into: frame) { frames += 1 }
+            }
+            #expect(frames == 25)
+        }
+    }
+
     @Test func aDepthMapIsNotTheVideoThoughItStandsFirst() throws {
         let file = try TemporaryFile.made(
             by: picture(1, "testsrc2=size=320x240:rate=25") + picture() + ["-map", "0", "-map", "1"] + Self.h264,
