@@ -51,7 +51,9 @@ package struct Decoder: ~Copyable {
     }
 
     package func send(_ packet: borrowing Packet) throws(Failure) -> Outcome {
-        try accept(avcodec_send_packet(pointer, packet.pointer))
+        // Some containers store "the same picture again" as nothing, which the library would take for the end.
+        guard packet.bytes > 0 else { return .accepted }
+        return try accept(avcodec_send_packet(pointer, packet.pointer))
     }
     /// Nothing more will come: the decoder gives out what it holds back.
     package func finish() throws(Failure) { _ = try accept(avcodec_send_packet(pointer, nil)) }

@@ -8,6 +8,7 @@ package struct Demuxer: ~Copyable {
     private let input: DescriptorInput
     private let context: UnsafeMutablePointer<AVIOContext>
     private let clock: Clock
+    private let tracks: TrackBoxes
 
     /// Of a container whose times may jump; nil of any other.
     private final class Clock {
@@ -41,6 +42,7 @@ package struct Demuxer: ~Copyable {
         self.input = input
         self.context = context
         clock = Clock()
+        tracks = TrackBoxes(input)
         startClock()
     }
     deinit {
@@ -110,7 +112,12 @@ package struct Demuxer: ~Copyable {
     package var fileSize: Int64 { input.size }
 
     package var streamCount: Int { Int(pointer.pointee.nb_streams) }
-    package func stream(_ index: Int) -> StreamDescription { StreamDescription(raw(index), of: pointer) }
+    package func stream(_ index: Int) -> StreamDescription {
+        var stream = StreamDescription(raw(index), of: pointer)
+        stream.isAuxiliary = tracks.auxiliary.contains(index)
+        stream.isManifold = tracks.manifold.contains(index)
+        return stream
+    }
     package var streams: [StreamDescription] { (0..<streamCount).map { stream($0) } }
     func raw(_ index: Int) -> UnsafeMutablePointer<AVStream> {
         guard let stream = pointer.pointee.streams[index] else {
@@ -126,15 +133,20 @@ package struct Demuxer: ~Copyable {
         }
     }
 
+    /// Times in a row that a demuxer may ask to be called again.
+    private static let againMax = 4096
+
     /// - Returns: false at the end.
     package func read(into packet: borrowing Packet) throws(Failure) -> Bool {
-        let code = av_read_frame(pointer, packet.pointer)
+        var code = av_read_frame(pointer, packet.pointer)
+        for _ in 0..<Self.againMax where code == rushes_error_again { code = av_read_frame(pointer, packet.pointer) }
         if code >= 0 {
             makeContinuous(packet)
             return true
         }
         try input.throwFault()
-        if code == rushes_error_end { return false }
+        // The disk is well: that is how some demuxers (DV, RealMedia, PVA) say that the file ends inside a packet.
+        if code == rushes_error_end || code == rushes_error(EIO) { return false }
         throw failure("av_read_frame", damage(code))
     }
 

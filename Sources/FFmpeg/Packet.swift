@@ -36,6 +36,24 @@ package struct Packet: ~Copyable {
     package var isDiscarded: Bool { pointer.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
     package var isCorrupt: Bool { pointer.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
+    /// Whether a picture is to be seen for it. VP8 and VP9 code some only for others to refer to (RFC 6386, 9.1; VP9 Bitstream Specification, 6.2),
+    /// and a packet of nothing says that the picture before it goes on.
+    package func isShown(codec: String?) -> Bool {
+        withBytes { bytes in
+            guard let first = bytes.first, let last = bytes.last else { return false }
+            switch codec {
+            case "vp8": return first & 0x10 != 0
+            case "vp9":
+                // Several pictures with an index of them at the end: the last one is shown.
+                if last & 0xE0 == 0xC0 { return true }
+                let isProfile3 = first & 0x30 == 0x30
+                let showsExisting: UInt8 = isProfile3 ? 0x04 : 0x08, shows: UInt8 = isProfile3 ? 0x01 : 0x02
+                return first & (showsExisting | shows) != 0
+            default: return true
+            }
+        }
+    }
+
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         body(UnsafeRawBufferPointer(start: pointer.pointee.data, count: bytes))
     }

@@ -28,6 +28,10 @@ package struct StreamDescription: Sendable, Equatable {
     package var isTimedThumbnails: Bool
     /// An enhancement layer, which shows nothing alone.
     package var isDependent: Bool
+    /// Goes with another track's pictures: how far away things are, how transparent.
+    package var isAuxiliary = false
+    /// Its decoder has to be set up anew on the way.
+    package var isManifold = false
     package var isEncrypted: Bool
 
     // Pictures
@@ -81,7 +85,8 @@ package struct StreamDescription: Sendable, Equatable {
         isDependent = stream.pointee.disposition & AV_DISPOSITION_DEPENDENT != 0
         isEncrypted =
             av_stream_get_side_data(stream, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
-            || ["encv", "enca", "drmi", "drms"].contains(tag)
+            // The name that FFmpeg gives the key of a Matroska track.
+            || metadata["enc_key_id"] != nil || ["encv", "enca", "drmi", "drms"].contains(tag)
 
         width = Int(parameters.width)
         height = Int(parameters.height)

@@ -65,9 +65,11 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
             return .mpegTS
         }
         if has([0x1F, 0x07, 0x00]) { return .dv }
-        if has("ID3") || has([0xFF, 0xFB]) || has([0xFF, 0xF3]) || has([0xFF, 0xF2]) { return .mp3 }
-        if has([0xFF, 0xF1]) || has([0xFF, 0xF9]) { return .aac }
-        return nil
+        if has("ID3") { return .mp3 }
+        // Frames of MPEG audio: eleven bits of one, the version, then the layer, which is 3 for MP3 and nothing for AAC (ADTS).
+        guard head.count >= 2, head[0] == 0xFF else { return nil }
+        if head[1] & 0xE6 == 0xE2, head[1] & 0x18 != 0x08 { return .mp3 }
+        return head[1] & 0xF6 == 0xF0 ? .aac : nil
     }
 
     /// The major brand decides; where it is a general one (`mif1`, `msf1`), the compatible brands do.

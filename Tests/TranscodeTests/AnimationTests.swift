@@ -1,9 +1,9 @@
 import FFmpeg
 import Foundation
 import Testing
-import Thumbs
 import Vocabulary
 
+@testable import Thumbs
 @testable import Transcode
 
 @Suite struct AnimationTests {
@@ -78,6 +78,27 @@ import Vocabulary
         #expect(report.frames == frames)
         let times = try ReadVideo(sink.file(.rendition1080)).pictures.map(\.time)
         for (number, time) in times.enumerated() { #expect(abs(time - 0.1 * Double(number)) < 0.002) }
+    }
+
+    /// As AVIF sequences have it: the right half of every picture shines through.
+    @Test func theTrackOfTransparencyIsLaidOverThePictures() throws {
+        let mask = "color=white:size=160x120:rate=10:duration=1,drawbox=x=80:w=80:h=120:color=black:t=fill"
+        let made = try TemporaryFile.made(
+            by: ["-f", "lavfi", "-i", "color=magenta:size=160x120:rate=10:duration=1", "-f", "lavfi", "-i", mask]
+                + ["-map", "0", "-map", "1", "-c:v", "libx264", "-pix_fmt", "yuv420p"], ending: "mp4")
+        let auxiliary = UInt32(bigEndian: Array("auxv".utf8).withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) })
+        let file = try made.with(auxiliary, at: 12, from: "hdlr", occurrence: 1)
+        try file.use { descriptor in
+            let reader = try SequenceReader(descriptor, limits: MediaLimits())
+            var count = 0
+            while let picture = try reader.next() {
+                let row = Array(picture.image.pixels[(60 * 160 * 4)..<(61 * 160 * 4)])
+                #expect(picture.image.hasAlpha && row[20 * 4 + 3] > 250 && row[140 * 4 + 3] < 5)
+                #expect(row[20 * 4] > 230 && row[20 * 4 + 1] < 20)
+                count += 1
+            }
+            #expect(count == 10)
+        }
     }
 
     @Test func aPictureThatDoesNotMoveIsNoAnimation() throws {

@@ -70,6 +70,16 @@ import Vocabulary
         #expect(chain.contains(expected))
     }
 
+    @Test func redGreenBlueIsNotBelievedOfLumaAndChroma() throws {
+        let named = VideoFacts.ordinary { $0.color = ColorTags(matrix: "gbr") }
+        #expect(named.effectiveMatrix == "bt709")
+        let small = VideoFacts.ordinary {
+            ($0.width, $0.height) = (192, 240)
+            $0.color = ColorTags(matrix: "gbr")
+        }
+        #expect(small.effectiveMatrix == "smpte170m")
+    }
+
     @Test func aNamedMatrixIsBelievedWhateverTheSize() {
         #expect(chain { $0.color.matrix = "smpte170m" }.contains("matrixin=170m"))
     }
@@ -337,7 +347,7 @@ extension Frame {
         ("4K", { ($0.width, $0.height) = (3840, 2160) }), ("odd", { $0.width = 1919 }),
         ("stretched", { $0.sampleAspect = Rational(4, 3) }), ("turned", { $0.orientation = .clockwise90 }),
         ("120 frames a second", { $0.averageRate = 120 }), ("edited", { $0.hasEdits = true }),
-        ("late", { $0.start = 0.2 }),
+        ("late", { $0.start = 0.2 }), ("times of decoding", { $0.hasTimesOfDecoding = true }),
         ("rare key frames", { $0.keyframeIntervalMax = 11 }), ("unknown key frames", { $0.keyframeIntervalMax = nil }),
         ("10 bit", { $0.pixelFormat = PixelFormat(named: "yuv420p10le") ?? $0.pixelFormat }),
     ]

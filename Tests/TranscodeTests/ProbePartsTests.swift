@@ -143,6 +143,13 @@ import Vocabulary
         #expect(DeclaredLength.bytes(.flv, head: head) == 100)
         #expect(DeclaredLength.bytes(.flv, head: Array(head.dropLast())) == nil)
     }
+    @Test func aProtectedWindowsMediaFileSaysSo() {
+        let header: [UInt8] = [0x30, 0x26, 0xB2, 0x75, 0x8E, 0x66, 0xCF, 0x11]
+        let protection: [UInt8] = [
+            0xFB, 0xB3, 0x11, 0x22, 0x23, 0xBD, 0xD2, 0x11, 0xB4, 0xB7, 0x00, 0xA0, 0xC9, 0x55, 0xFC, 0x6E,
+        ]
+        #expect(DeclaredLength.asfIsProtected(header + protection) && !DeclaredLength.asfIsProtected(header))
+    }
     @Test func anUnknownLengthIsNoClaim() {
         var live = matroska
         live.replaceSubrange(9..., with: [0x01, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])

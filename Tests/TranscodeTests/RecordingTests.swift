@@ -111,7 +111,7 @@ import Vocabulary
     @Test func aBareStreamOfPicturesKeepsThemAll() throws {
         let file = try TemporaryFile.made(by: picture(2) + ["-c:v", "mpeg2video", "-bf", "2"], ending: "m2v")
         let facts = try #require(try file.probed().facts)
-        #expect(facts.hasVariableFrameRate == false && facts.frames == 50)
+        #expect(facts.hasVariableFrameRate == false && facts.frames == 50 && facts.duration == 2)
         #expect(try file.transcoded().report.frames == 50)
     }
 
@@ -158,6 +158,149 @@ import Vocabulary
         #expect(
             report.warnings.contains { $0.code == "frames-missing" && $0.message.contains("12 of 50") },
             "\(report.warnings)")
+    }
+
+    /// - Parameter showBit: in the first byte of a coded picture.
+    @Test(arguments: [("libvpx", UInt8(0x10)), ("libvpx-vp9", 0x02)])
+    func picturesThatAreNeverShownDoNotCount(_ codec: String, _ showBit: UInt8) throws {
+        let coded = ["-c:v", codec, "-b:v", "200k", "-deadline", "realtime"]
+        var bytes = try TemporaryFile.made(by: picture() + coded, ending: "ivf").bytes
+        // A header, then of each picture its length, its time and itself.
+        var place = 32, number = 0
+        let hidden = [10, 15, 20]
+        while place + 12 < bytes.count {
+            if hidden.contains(number) {
+                #expect(bytes[place + 12] & showBit != 0)
+                bytes[place + 12] &= ~showBit
+            }
+            place += 12 + Int(bytes.littleEndian(place, bytes: 4))
+            number += 1
+        }
+        #expect(number == 25)
+        let file = try TemporaryFile(bytes)
+        #expect(try file.probed().facts?.frames == 22)
+        // Of VP9 the other bits would have to change, too.
+        guard codec == "libvpx" else { return }
+        let report = try file.transcoded().report
+        #expect(report.frames == 22 && report.warnings.isEmpty)
+    }
+
+    /// Another encoder's settings from the fourth picture on, as where a recording was continued.
+    @Test func aTrackOfTwoDescriptionsIsNotCopied() throws {
+        let file = try TemporaryFile.made(by: picture() + Self.h264 + ["-movflags", "faststart"], ending: "mp4")
+        #expect(try file.probed().facts?.delivery == .original)
+        // Both descriptions are the same here: only their number is looked at.
+        var bytes = file.bytes
+        let description = try #require(bytes.firstIndex(of: Array("stsd".utf8))) + 12
+        let length = Int(bytes.bigEndian(description, bytes: 4))
+        let moov = try #require(bytes.firstIndex(of: Array("moov".utf8))) - 4
+        let end = moov + Int(bytes.bigEndian(moov, bytes: 4))
+        let second = Array(bytes[description..<(description + length)])
+        // What lies behind the index moves by the length of the copy.
+        let offsets = try #require(bytes.firstIndex(of: Array("stco".utf8))) + 12
+        for number in 0..<Int(bytes.bigEndian(offsets - 4, bytes: 4)) {
+            let place = offsets + 4 * number
+            let moved = UInt32(Int(bytes.bigEndian(place, bytes: 4)) + length)
+            bytes.replaceSubrange(place..<(place + 4), with: WrittenMP4.be(moved))
+        }
+        for box in ["moov", "trak", "mdia", "minf", "stbl", "stsd"] {
+            let place = try #require(bytes.firstIndex(of: Array(box.utf8))) - 4
+            let size = UInt32(Int(bytes.bigEndian(place, bytes: 4)) + length)
+            bytes.replaceSubrange(place..<(place + 4), with: WrittenMP4.be(size))
+        }
+        bytes.replaceSubrange((description - 4)..<description, with: WrittenMP4.be(2))
+        #expect(end < bytes.count)
+        bytes.insert(contentsOf: second, at: description)
+        let report = try TemporaryFile(bytes).probed()
+        #expect(report.facts?.delivery == .encode && report.facts?.frames == 25)
+        #expect(try TemporaryFile(bytes).transcoded().report.outcome == .encoded)
+    }
+
+    /// The first group's key frame is lost, as at the beginning of a stream that was cut.
+    @Test func picturesBeforeTheFirstKeyFrameOfAnIndexDoNotCount() throws {
+        let file = try TemporaryFile.made(by: picture(2) + Self.h264 + ["-g", "10", "-bf", "0"], ending: "mp4")
+        var bytes = file.bytes
+        let table = try #require(bytes.firstIndex(of: Array("stsz".utf8)))
+        let length = Int(bytes.bigEndian(table + 16, bytes: 4))
+        let chunks = try #require(bytes.firstIndex(of: Array("stco".utf8)))
+        let start = Int(bytes.bigEndian(chunks + 12, bytes: 4))
+        // The picture's slice, behind the encoder's words about itself, becomes filler.
+        var unit = start
+        while bytes[unit + 4] & 0x1F != 5, unit < start + length { unit += 4 + Int(bytes.bigEndian(unit, bytes: 4)) }
+        #expect(bytes[unit + 4] & 0x1F == 5)
+        bytes[unit + 4] = 0x6C
+        let report = try TemporaryFile(bytes).probed()
+        #expect(report.facts?.frames == 40, "\(String(describing: report.facts))")
+    }
+
+    @Test func aPacketOfNothingIsNotTheEnd() throws {
+        let file = try TemporaryFile.made(by: picture() + ["-c:v", "mjpeg"], ending: "mov")
+        try file.use { descriptor in
+            let demuxer = try Demuxer.open(descriptor)
+            let decoder = try Decoder.open(demuxer, stream: 0, threads: 1, pixelCountMax: 1 << 20)
+            let packet = try Packet.allocate(), nothing = try Packet.allocate(), frame = try Frame.allocate()
+            var frames = 0
+            while try demuxer.read(into: packet) {
+                #expect(try decoder.send(nothing) == .accepted)
+                #expect(try decoder.send(packet) == .accepted)
+                packet.unreference()
+                while case .frame = try decoder.receive(into: frame) { frames += 1 }
+            }
+            #expect(frames == 25)
+        }
+    }
+
+    @Test func aDepthMapIsNotTheVideoThoughItStandsFirst() throws {
+        let file = try TemporaryFile.made(
+            by: picture(1, "testsrc2=size=320x240:rate=25") + picture() + ["-map", "0", "-map", "1"] + Self.h264,
+            ending: "mp4")
+        #expect(try file.probed().facts?.width == 320)
+        let auxiliary = UInt32(bigEndian: Array("auxv".utf8).withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) })
+        #expect(try file.with(auxiliary, at: 12, from: "hdlr").probed().facts?.width == 160)
+    }
+
+    /// Live recordings follow the network and the turns of the telephone.
+    @Test(arguments: [("320x60", "yuv420p", 16), ("640x480", "yuv420p", 200), ("161x121", "yuv444p", 200)])
+    func picturesOfAnotherShapeKeepTheirOwn(_ size: String, _ format: String, _ edge: Int) throws {
+        func stream(_ size: String, _ format: String) throws -> [UInt8] {
+            let source = ["-f", "lavfi", "-i", "color=0xE0E0E0:size=\(size):rate=25:duration=1"]
+            let coded = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", format]
+            return try TemporaryFile.made(by: source + coded, ending: "h264").bytes
+        }
+        let file = try TemporaryFile(stream("160x120", "yuv420p") + stream(size, format))
+        let (report, output) = try file.transcoded()
+        #expect(report.frames == 50 && report.warnings.isEmpty)
+        let pictures = try ReadVideo(output).pictures
+        #expect(pictures.count == 50 && pictures[10].top > 190)
+        #expect(abs(pictures[40].top - edge) < 10, "\(pictures[40])")
+        let sink = MemorySink()
+        let stills = TranscodeSettings(outputs: [.storyboard, .poster])
+        _ = try file.use { try Transcode.run($0, file: "clip", settings: stills, limits: MediaLimits(), sink: sink) }
+        #expect(sink.sealed.keys.contains(.storyboard))
+    }
+
+    @Test func aFileThatEndsInsideAPictureKeepsTheOthers() throws {
+        let source = picture(1, "testsrc2=size=176x144:rate=25")
+        let bytes = try TemporaryFile.made(by: source + ["-c:v", "rv20", "-g", "5"], ending: "rm").bytes
+        let file = try TemporaryFile(bytes[..<(bytes.count / 2)])
+        let report = try file.probed()
+        let frames = report.facts?.frames ?? 0
+        #expect(report.reason == nil && (5..<25).contains(frames), "\(report)")
+        #expect(try file.transcoded().report.frames == frames)
+    }
+
+    @Test func anIndexThatEndsBeforeItsFirstTrackIsTruncated() throws {
+        let file = try TemporaryFile.made(by: picture() + Self.h264 + ["-movflags", "faststart"], ending: "mp4")
+        let bytes = file.bytes
+        let track = try #require(bytes.firstIndex(of: Array("trak".utf8))) - 4
+        #expect(try TemporaryFile(bytes[..<track]).probed().reason?.code == .truncated)
+    }
+
+    @Test func aFileThatEndsBeforeItsFooterIsTruncated() throws {
+        let file = try TemporaryFile.made(by: picture(2) + ["-c:v", "mpeg2video", "-g", "5"], ending: "mxf")
+        #expect(try file.probed().reason == nil)
+        let bytes = file.bytes
+        #expect(try TemporaryFile(bytes[..<(bytes.count / 2)]).probed().reason?.code == .truncated)
     }
 
     // MARK: - Stills

@@ -11,20 +11,30 @@ final class SequenceReader: AnimationSource {
     private let packet: Packet
     private let frame: Frame
     private let delays: [Double]
+    /// How transparent each picture is, in a track of its own.
+    private let alpha: SequenceReader?
     private var shown = 0
     private var hasFinished = false
     /// The picture before the one that was read last: its end is the other's beginning.
     private var held: (image: RGBAImage, time: Int64?, duration: Int64)?
 
     /// - Parameter delays: seconds that each picture stands, where the library's word for it is not the file's.
-    init(_ input: Int32, limits: MediaLimits, delays: [Double] = []) throws(Failure) {
+    convenience init(_ input: Int32, limits: MediaLimits, delays: [Double] = []) throws(Failure) {
+        try self.init(input, limits: limits, delays: delays, isAuxiliary: false)
+    }
+
+    private init(_ input: Int32, limits: MediaLimits, delays: [Double], isAuxiliary: Bool) throws(Failure) {
         self.delays = delays
         // What repeats a sequence stands in its edit list; one turn is shown.
         demuxer = try Demuxer.open(input, usesEdits: false)
-        guard let found = demuxer.streams.first(where: { $0.kind == .video }) else {
+        let tracks = demuxer.streams.filter { $0.kind == .video }
+        guard let found = tracks.first(where: { $0.isAuxiliary == isAuxiliary }) else {
             throw .corrupt("no picture track")
         }
         stream = found
+        demuxer.keepOnly([found.index])
+        let hasAlpha = !isAuxiliary && tracks.contains { $0.isAuxiliary }
+        alpha = hasAlpha ? try SequenceReader(input, limits: limits, delays: [], isAuxiliary: true) : nil
         decoder = try Decoder.open(demuxer, stream: found.index, threads: 1, pixelCountMax: limits.pixelCountMax)
         packet = try Packet.allocate()
         frame = try Frame.allocate()
@@ -57,7 +67,8 @@ final class SequenceReader: AnimationSource {
         for _ in 0..<Self.packetCountMax {
             switch try decoder.receive(into: frame) {
             case .frame:
-                let image = try PictureDecoder.image(of: frame, matrix: stream.color.matrix)
+                var image = try PictureDecoder.image(of: frame, matrix: stream.color.matrix)
+                if let mask = try alpha?.readFrame()?.image { image.setAlpha(from: mask) }
                 return (image, frame.bestTimestamp, frame.duration)
             case .end: return nil
             case .damaged: continue
@@ -72,5 +83,14 @@ final class SequenceReader: AnimationSource {
             }
         }
         throw .corrupt("no picture in \(Self.packetCountMax) packets")
+    }
+}
+
+extension RGBAImage {
+    /// - Parameter mask: grey, white where nothing shines through.
+    fileprivate mutating func setAlpha(from mask: RGBAImage) {
+        guard mask.pixels.count == pixels.count else { return }
+        for place in stride(from: 0, to: pixels.count, by: 4) { pixels[place + 3] = mask.pixels[place] }
+        hasAlpha = true
     }
 }

@@ -15,7 +15,7 @@ enum Conformance {
         guard survey.reason == nil, let video = survey.video else { return nil }
         guard survey.format == .isoMedia, let boxes = survey.boxes, !boxes.isFragmented, conforms(video),
             conforms(survey.tracks), abs((survey.soundStart ?? video.start) - video.start) <= soundStartMax,
-            !survey.isDamaged
+            !survey.isDamaged, survey.tracks.video?.isManifold != true
         else { return .encode }
         // A track of positions or of anything else must not be served along.
         return boxes.isFastStart && survey.otherTrackCount == 0 ? .original : .remux
@@ -32,7 +32,7 @@ enum Conformance {
             && tags.allSatisfy { $0 == nil || $0 == "bt709" }
             && video.hdr == nil && video.cropTop == 0 && long <= 1920 && short <= 1080 && long.isMultiple(of: 2)
             && short.isMultiple(of: 2) && isSquare && video.orientation == .upright && video.averageRate <= rateMax
-            && !video.hasEdits && abs(video.start) <= startMax
+            && !video.hasEdits && !video.hasTimesOfDecoding && abs(video.start) <= startMax
             && (video.keyframeIntervalMax.map { $0 <= keyframeIntervalMax } ?? false)
     }
 
@@ -40,6 +40,6 @@ enum Conformance {
         let lowComplexity = 1
         guard let audio = tracks.audio else { return tracks.allAudio.isEmpty }
         return tracks.allAudio.count == 1 && audio.codec == "aac" && audio.profile == lowComplexity
-            && audio.channels <= 2
+            && audio.channels <= 2 && !audio.isManifold
     }
 }

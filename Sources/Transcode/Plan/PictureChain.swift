@@ -49,15 +49,19 @@ struct PictureChain: Equatable {
     }
 
     /// - Parameters:
+    ///   - shape: of the decoded pictures, where they are not as the facts say: live recordings change their size and turn.
     ///   - size: of the upright picture.
     ///   - fieldsBecomeFrames: interlaced video keeps its motion at twice the frame rate.
     ///   - isSafest: by swscale instead of zscale wherever that gives the right colours: slower, and at home with every format.
     init(
-        _ facts: VideoFacts, size: (width: Int, height: Int), target: Target, fieldsBecomeFrames: Bool,
-        isSafest: Bool = false
+        _ facts: VideoFacts, shape: FrameShape? = nil, size: (width: Int, height: Int), target: Target,
+        fieldsBecomeFrames: Bool, isSafest: Bool = false
     ) {
         let format = Self.subsampled(size)
-        let stored = facts.orientation.swapsSides ? (width: size.height, height: size.width) : size
+        let display = facts.displaySize
+        let facts = shape.map(facts.reshaped) ?? facts
+        let inner = facts.displaySize == display ? size : PictureBounds.inside(size, facts.displaySize)
+        let stored = facts.orientation.swapsSides ? (width: inner.height, height: inner.width) : inner
         filters = []
         if facts.cropTop > 0 { filters.append("crop=iw:\(facts.height):0:\(facts.cropTop)") }
         filters += Self.planar(facts)
@@ -75,6 +79,7 @@ struct PictureChain: Equatable {
             filters += isSafest ? Self.scaled(facts, stored, format) : Self.converted(facts, stored, target, format)
         }
         filters += facts.orientation.filters
+        if inner != size { filters.append("pad=\(size.width):\(size.height):-1:-1") }
         filters.append("setsar=1")
     }
 

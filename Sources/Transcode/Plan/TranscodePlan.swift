@@ -29,7 +29,24 @@ struct TranscodePlan: Equatable {
         var name: OutputName
         var width: Int
         var height: Int
-        var chain: PictureChain
+        var source: Source
+
+        enum Source: Equatable {
+            case decoded(VideoFacts, isSafest: Bool)
+            /// The rendition before it.
+            case larger
+        }
+
+        /// - Parameter shape: of the source's pictures.
+        func chain(of shape: FrameShape) -> PictureChain {
+            switch source {
+            case .larger: .smaller((width, height))
+            case .decoded(let video, let isSafest):
+                PictureChain(
+                    video, shape: shape, size: (width, height), target: .video, fieldsBecomeFrames: true,
+                    isSafest: isSafest)
+            }
+        }
     }
 
     struct Sound: Equatable {
@@ -150,10 +167,7 @@ struct TranscodePlan: Equatable {
                 let size = wanted.1.fit(display.width, display.height)
                 return Rendition(
                     name: wanted.0, width: size.width, height: size.height,
-                    chain: number > 0
-                        ? .smaller(size)
-                        : PictureChain(
-                            video, size: size, target: .video, fieldsBecomeFrames: true, isSafest: isSafest))
+                    source: number > 0 ? .larger : .decoded(video, isSafest: isSafest))
             },
             sound: sound)
     }

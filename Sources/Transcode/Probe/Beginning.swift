@@ -11,6 +11,9 @@ struct Beginning: ~Copyable {
     private(set) var isDone = false
     private(set) var isDamaged = false
     private var decoded = 0
+    private var lastTime: Int64?
+    /// From one decoded picture to the next, in the stream's time base.
+    private(set) var intervalMin: Int64?
     private var interlaced = 0
     private var hasFirst = false
 
@@ -59,6 +62,10 @@ struct Beginning: ~Copyable {
                 decoded += 1
                 if frame.isInterlaced { interlaced += 1 }
                 if frame.isDamaged { isDamaged = true }
+                if let time = frame.bestTimestamp {
+                    if let lastTime, time > lastTime { intervalMin = min(intervalMin ?? .max, time - lastTime) }
+                    lastTime = time
+                }
                 if !hasFirst {
                     try first.takeReference(to: frame)
                     hasFirst = true

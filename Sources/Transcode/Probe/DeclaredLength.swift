@@ -13,6 +13,7 @@ enum DeclaredLength {
         case .matroska: matroska(head)
         case .asf: asf(head)
         case .flv: flv(head)
+        case .mxf: mxf(head)
         default: nil
         }
     }
@@ -57,6 +58,16 @@ enum DeclaredLength {
         return size >= 1 && size < 1e15 ? Int64(size) : nil
     }
 
+    /// The partition pack of the header (SMPTE ST 377-1, 7.1) says where the footer begins; 0 where the recording was not finished.
+    private static func mxf(_ head: [UInt8]) -> Int64? {
+        let keyLength = 16, footerAt = 24, headerPartition: UInt8 = 2, longForm: UInt8 = 0x80
+        guard head.count > keyLength, head[13] == headerPartition, head[keyLength] >= longForm else { return nil }
+        let place = keyLength + 1 + Int(head[keyLength] & ~longForm) + footerAt
+        guard head.count >= place + 8 else { return nil }
+        let footer = Int64(bitPattern: head.bigEndian(place, bytes: 8))
+        return footer > 0 ? footer : nil
+    }
+
     /// The File Properties object says the length of the whole file (ASF specification, 3.2).
     private static func asf(_ head: [UInt8]) -> Int64? {
         guard let at = asfFileProperties(head), head.count >= at + 48 else { return nil }
@@ -68,5 +79,14 @@ enum DeclaredLength {
         head.firstIndex(of: [
             0xA1, 0xDC, 0xAB, 0x8C, 0x47, 0xA9, 0xCF, 0x11, 0x8E, 0xE4, 0x00, 0xC0, 0x0C, 0x20, 0x53, 0x65,
         ])
+    }
+
+    /// The Content Encryption object and the extended one (3.14, 3.15): what FFmpeg decodes of such a file is noise.
+    static func asfIsProtected(_ head: [UInt8]) -> Bool {
+        let objects: [[UInt8]] = [
+            [0xFB, 0xB3, 0x11, 0x22, 0x23, 0xBD, 0xD2, 0x11, 0xB4, 0xB7, 0x00, 0xA0, 0xC9, 0x55, 0xFC, 0x6E],
+            [0x14, 0xE6, 0x8A, 0x29, 0x22, 0x26, 0x17, 0x4C, 0xB9, 0x35, 0xDA, 0xE0, 0x7E, 0xE9, 0x28, 0x9C],
+        ]
+        return objects.contains { head.firstIndex(of: $0) != nil }
     }
 }

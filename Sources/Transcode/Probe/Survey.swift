@@ -81,7 +81,8 @@ struct Survey {
                             ? "nothing of it was found." : "there is no decoder for \(track.codec ?? "it")."))
         }
 
-        if boxes?.isProtected == true || tracks.video?.isEncrypted == true {
+        let isProtected = boxes?.isProtected == true || format == .asf && DeclaredLength.asfIsProtected(head)
+        if isProtected || tracks.video?.isEncrypted == true {
             return .surveyed(survey.with(OpenVerdict.encrypted))
         }
         guard let track = tracks.video else {
@@ -132,7 +133,8 @@ struct Survey {
         // The weakest detections (a stray frame header of MP3 or AAC in any bytes) are no proof of media.
         let certain = 25
         guard !survey.tracks.allAudio.isEmpty, format != nil || demuxer.probeScore > certain else {
-            return .rejected(OpenVerdict.notMedia)
+            let hasNoEnd = isCut || survey.boxes?.isCut == true
+            return .rejected(hasNoEnd ? OpenVerdict.truncated : OpenVerdict.notMedia)
         }
         if survey.tracks.allAudio.contains(where: \.isEncrypted) {
             return .surveyed(survey.with(OpenVerdict.encrypted))

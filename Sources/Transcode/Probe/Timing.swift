@@ -26,6 +26,9 @@ struct TimingSurvey {
         if window.count > Self.reorderMax { take(window.removeFirst()) }
     }
 
+    /// The last frame stands longer than it says itself.
+    mutating func lengthen(to time: Int64) { end = end.map { max($0, time) } }
+
     /// A frame whose time the container does not say.
     mutating func addWithoutTime() { frames += 1 }
 

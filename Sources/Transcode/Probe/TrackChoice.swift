@@ -12,10 +12,10 @@ struct TrackChoice: Equatable {
     var skippedAudio: [StreamDescription]
 
     /// The default track first, then the first in the file: phones put the moving picture before a large still, Dolby Vision its base
-    /// layer before the enhancement. Covers and thumbnail tracks are no video.
+    /// layer before the enhancement. Covers, thumbnail tracks and depth maps are no video.
     init(_ streams: [StreamDescription]) {
         let videos = streams.filter {
-            $0.kind == .video && !$0.isAttachedPicture && !$0.isTimedThumbnails && !$0.isDependent
+            $0.kind == .video && !$0.isAttachedPicture && !$0.isTimedThumbnails && !$0.isDependent && !$0.isAuxiliary
         }
         let playable = videos.filter { $0.hasDecoder && !$0.isEncrypted }
         let moving = playable.filter { track in !playable.contains { Self.isStill(track, beside: $0) } }

@@ -58,12 +58,17 @@ struct TrackSurvey {
                     survey.record = record(of: packet, codec: video.codec)
                 }
                 if !beginning.isDone { try beginning.take(packet) }
-                if needsTimes, let time = packet.pts { coded.add(time, duration: packet.duration) }
-                order.add(packet)
-                if index == nil, !packet.isDiscarded, !packet.isCorrupt {
+                let isShown = packet.isShown(codec: video.codec)
+                if needsTimes, isShown, let time = packet.pts { coded.add(time, duration: packet.duration) }
+                if isShown { order.add(packet) }
+                if index == nil, !isShown {
+                    if let time = packet.pts ?? packet.dts { timing.lengthen(to: time + packet.duration) }
+                }
+                let counts = isShown && !packet.isDiscarded && !packet.isCorrupt
+                // A decoding time cannot be held against the time at which a picture comes out of the decoder.
+                if counts, let time = packet.pts, early.count < decodePacketMax { early.append(time) }
+                if counts, index == nil {
                     if let time = packet.pts ?? packet.dts {
-                        // A decoding time cannot be held against the time at which a picture comes out of the decoder.
-                        if packet.pts != nil, early.count < decodePacketMax { early.append(time) }
                         timing.add(time, duration: packet.duration)
                         if packet.isKey { keyframes.add(time) }
                     } else {
@@ -95,13 +100,17 @@ struct TrackSurvey {
             || video.codec == "dvvideo" && beginning.packetBytes > demuxer.fileSize
         survey.endsEarly = !survey.isCut && missing > 0
         // AVCHD and others hand out fields: two packets of half a frame each.
-        let isByField = index == nil && beginning.isInterlaced && isField(video, timing)
+        let isByField = index == nil && beginning.isInterlaced && isField(video, timing, beginning)
+        let packetsEach = isByField ? 2 : 1
         // A recording that starts inside a group of pictures has some that cannot be shown.
         let undecodable = beginning.firstTime.map { first in early.count { $0 < first } } ?? 0
-        survey.frames = isByField ? (timing.frames + 1) / 2 : timing.frames - undecodable
-        let span = Span(
-            timing, frames: survey.frames + (isByField ? 0 : undecodable), video: video,
+        survey.frames = (timing.frames - undecodable + packetsEach - 1) / packetsEach
+        var span = Span(
+            timing, frames: (timing.frames + packetsEach - 1) / packetsEach, video: video,
             length: index == nil ? nil : video.duration)
+        if undecodable > 0, let first = beginning.firstTime {
+            span.start = max(span.start, video.timeBase.seconds(first))
+        }
         survey.duration =
             index == nil
             ? span.duration(with: sound, audio: audio)
@@ -164,9 +173,14 @@ struct TrackSurvey {
         return duration < promised * share
     }
 
-    private static func isField(_ video: StreamDescription, _ timing: TimingSurvey) -> Bool {
-        guard video.averageRate.isKnown, let shortest = timing.intervalMin else { return false }
-        return video.timeBase.seconds(shortest) < 0.75 / video.averageRate.double
+    private static func isField(
+        _ video: StreamDescription, _ timing: TimingSurvey, _ beginning: borrowing Beginning
+    ) -> Bool {
+        guard video.averageRate.isKnown, let interval = timing.intervalMin else { return false }
+        let share = 0.75, usual = video.averageRate.inverse.double
+        // The average is not believed alone: of half a recording FFmpeg's MXF says half the rate.
+        let frames = min(usual, beginning.intervalMin.map(video.timeBase.seconds) ?? usual)
+        return video.timeBase.seconds(interval) < share * frames
     }
 
     private static func record(of packet: borrowing Packet, codec: String?) -> CameraRecords.Record? {
@@ -310,7 +324,7 @@ struct SampleIndex {
             guard let entry = demuxer.indexEntry(stream: video.index, number) else { continue }
             if let previous, entry.timestamp > previous { lastDuration = entry.timestamp - previous }
             previous = entry.timestamp
-            if entry.isDiscarded {
+            if entry.isDiscarded || entry.bytes == 0 {
                 discarded += 1
                 continue
             }

@@ -64,15 +64,27 @@ struct VideoFacts: Equatable {
         return orientation.swapsSides ? (height, stretched) : (stretched, height)
     }
 
+    /// The same of pictures that come in another shape from somewhere on.
+    func reshaped(_ shape: FrameShape) -> VideoFacts {
+        guard shape != FrameShape(width: width, height: height + cropTop, format: pixelFormat) else { return self }
+        var facts = self
+        (facts.width, facts.height, facts.cropTop) = (shape.width, shape.height, 0)
+        facts.pixelFormat = shape.format
+        facts.hasAlpha = shape.format.hasAlpha
+        return facts
+    }
+
     /// The matrix by which Y'CbCr became; guessed by size where the source does not say.
     var effectiveMatrix: String {
-        if pixelFormat.isRGB || color.matrix == "gbr" { return "gbr" }
+        // Of any other format it is a wrong word: MPEG-2's encoders write the number 0 for "unknown".
+        if pixelFormat.isRGB { return "gbr" }
         if let matrix = color.matrix, Self.zimgMatrices[matrix] != nil { return matrix }
         if let primaries = color.primaries {
             if primaries == "bt709" { return "bt709" }
             if primaries == "bt470bg" || primaries == "smpte170m" { return primaries }
             if primaries == "bt2020" { return "bt2020nc" }
         }
+        if hdr != nil { return "bt2020nc" }
         return min(width, height) < 720 ? "smpte170m" : "bt709"
     }
 
@@ -92,9 +104,9 @@ extension VideoFacts.HDR {
         // Compatibility 0: the pictures mean nothing without the reshaping that travels with them. Profile 7 has a base layer.
         if let dolbyProfile, dolbyCompatibility == 0, dolbyProfile != 7 {
             self = .dolbyVision(profile: dolbyProfile)
-        } else if color.transfer == "arib-std-b67" {
+        } else if color.transfer == "arib-std-b67" || color.transfer == nil && dolbyCompatibility == 4 {
             self = .hlg
-        } else if color.transfer == "smpte2084" {
+        } else if color.transfer == "smpte2084" || color.transfer == nil && dolbyCompatibility == 1 {
             self = .pq(peak: peak)
         } else if hasDolbyMetadata, dolbyProfile == nil, color.transfer == nil {
             self = .dolbyVision(profile: 5)

@@ -18,7 +18,8 @@ final class KeyframePass {
     private let plan: TranscodePlan
     private let limits: MediaLimits
     private let outputs: OutputFiles
-    private let chain: String
+    /// Of the pictures that the stills are made from.
+    private let size: (width: Int, height: Int)
     private let frame: Frame
     private let held: Frame
     private var heldTime: Double?
@@ -32,8 +33,7 @@ final class KeyframePass {
         self.limits = limits
         self.outputs = outputs
         let side = plan.stills.posterSize ?? StoryboardPlan.tileSide
-        let size = PictureBounds(long: side, short: side).fit(video.displaySize.width, video.displaySize.height)
-        chain = PictureChain(video, size: size, target: .video, fieldsBecomeFrames: false).description
+        size = PictureBounds(long: side, short: side).fit(video.displaySize.width, video.displaySize.height)
         frame = try Frame.allocate()
         held = try Frame.allocate()
     }
@@ -175,7 +175,9 @@ final class KeyframePass {
         _ picture: borrowing Frame, to stills: Stills, from: Double, until: Double
     ) throws(Failure) {
         let delivered = try Frame.allocate()
-        try StillRenderer.filter(picture, chain: chain, into: delivered)
+        let chain = PictureChain(
+            video, shape: FrameShape(picture), size: size, target: .video, fieldsBecomeFrames: false)
+        try StillRenderer.filter(picture, chain: chain.description, into: delivered)
         try stills.take(delivered, from: max(from, 0), to: until)
     }
 }

@@ -95,7 +95,7 @@ final class RenditionWriter {
         if graphShape != shape {
             try finishGraph()
             graph = try FilterGraph.video(
-                like: frame, timeBase: timeBase, rate: Rational(0, 1), chain: rendition.chain.description,
+                like: frame, timeBase: timeBase, rate: Rational(0, 1), chain: rendition.chain(of: shape).description,
                 threads: threads)
             graphShape = shape
         }
@@ -178,17 +178,5 @@ final class RenditionWriter {
             if let time = packet.pts, let duration = durations.removeValue(forKey: time) { packet.duration = duration }
             try muxer.write(packet, stream: videoStream, timeBase: encoderTimeBase)
         }
-    }
-}
-
-/// What a filter graph was made for; a frame of another shape needs another graph.
-struct FrameShape: Equatable {
-    var width: Int
-    var height: Int
-    var format: PixelFormat
-    init(_ frame: borrowing Frame) {
-        width = frame.width
-        height = frame.height
-        format = frame.pixelFormat
     }
 }

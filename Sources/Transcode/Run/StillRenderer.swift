@@ -73,7 +73,8 @@ enum StillRenderer {
     ) throws(Failure) -> (width: Int, height: Int) {
         let display = facts.displaySize
         let size = stillSize(display.width, display.height, longSide: longSide)
-        let chain = PictureChain(facts, size: size, target: .still, fieldsBecomeFrames: false)
+        let chain = PictureChain(
+            facts, shape: FrameShape(frame), size: size, target: .still, fieldsBecomeFrames: false)
         let bytes = try jpeg(frame, chain: chain.description, quality: quality)
         try writeAll(bytes, to: try sink.open(name))
         try sink.seal(
