@@ -19,6 +19,10 @@ enum ColorTransform {
         case .profile(let bytes):
             source = Profile(icc: bytes, for: raster.layout)
             if source == nil {
+                // Grey under a profile of RGB means equal parts of it.
+                if raster.layout == .grey, Profile(icc: bytes, for: .rgb) != nil {
+                    return try toSRGB(try raster.asRGB(budget: budget), encoding, budget: budget)
+                }
                 warnings.append(profileIgnored)
             }
         case .codePoints(let points):
@@ -42,7 +46,11 @@ enum ColorTransform {
         case .codePoints(let points): isGrey ? points.hdr == nil : points.isPlain
         case .profile(let bytes):
             // One that cannot be used gives a warning when it is tried.
-            Profile(icc: bytes, for: isGrey ? .grey : .rgb).map { isIdentity($0, isGrey: isGrey) } ?? false
+            if isGrey, let grey = Profile(icc: bytes, for: .grey) {
+                isIdentity(grey, isGrey: true)
+            } else {
+                Profile(icc: bytes, for: .rgb).map { isIdentity($0, isGrey: false) } ?? false
+            }
         case .gamma: false
         }
     }

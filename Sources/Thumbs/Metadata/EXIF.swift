@@ -8,8 +8,12 @@ enum EXIF {
     }
 
     static func read(_ structure: TIFFStructure) -> PhotoMetadata? {
-        guard let main = structure.directory(at: structure.firstDirectory) else { return nil }
-        return read(
+        structure.directory(at: structure.firstDirectory).map { read(structure, $0) }
+    }
+
+    /// Of one of the main directories.
+    static func read(_ structure: TIFFStructure, _ main: TIFFStructure.Directory) -> PhotoMetadata {
+        read(
             structure, main: main, photo: structure.children(main.entry(0x8769)).first,
             place: structure.children(main.entry(0x8825)).first)
     }
@@ -44,7 +48,15 @@ enum EXIF {
             position: place.flatMap { position(structure, $0) },
             camera: PhotoMetadata.camera(
                 make: structure.text(main.entry(0x010F)), model: structure.text(main.entry(0x0110))),
-            contentIdentifier: photo?.entry(0x927C).flatMap { contentIdentifier($0.value) })
+            contentIdentifier: photo?.entry(0x927C).flatMap { contentIdentifier($0.value) },
+            isAdobeRGB: photo.map { isAdobeRGB(structure, $0) } ?? false)
+    }
+
+    /// DCF 2.0's optional colour space: what is not sRGB, and the rule `R03` in the directory of interoperability. Some write 2 instead.
+    private static func isAdobeRGB(_ structure: TIFFStructure, _ photo: TIFFStructure.Directory) -> Bool {
+        let space = structure.integer(photo.entry(0xA001))
+        let rule = structure.children(photo.entry(0xA005)).first.flatMap { structure.text($0.entry(0x0001)) }
+        return space == 2 || space == 0xFFFF && rule == "R03"
     }
 
     /// Of Apple's maker note: a header of 14 bytes, of which the last two say the byte order, then a directory whose offsets count from the

@@ -10,15 +10,18 @@ struct PhotoMetadata: Sendable, Equatable {
     var camera: String?
     /// What a Live Photo's still and film have in common.
     var contentIdentifier: String?
+    /// Numbers without a profile are Adobe RGB.
+    var isAdobeRGB = false
 
     var taken: CaptureTime? { shot ?? written }
 
     init(
         orientation: Orientation? = nil, shot: CaptureTime? = nil, written: CaptureTime? = nil,
-        position: GeoPosition? = nil, camera: String? = nil, contentIdentifier: String? = nil
+        position: GeoPosition? = nil, camera: String? = nil, contentIdentifier: String? = nil, isAdobeRGB: Bool = false
     ) {
         (self.orientation, self.shot, self.written) = (orientation, shot, written)
         (self.position, self.camera, self.contentIdentifier) = (position, camera, contentIdentifier)
+        self.isAdobeRGB = isAdobeRGB
     }
 
     /// Of all blocks of a file: EXIF before XMP, and of several the first before what follows; one that cannot be read hides none.
@@ -37,6 +40,7 @@ struct PhotoMetadata: Sendable, Equatable {
         result.position = position ?? other.position
         result.camera = camera ?? other.camera
         result.contentIdentifier = contentIdentifier ?? other.contentIdentifier
+        result.isAdobeRGB = isAdobeRGB || other.isAdobeRGB
         return result
     }
 
