@@ -45,7 +45,10 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         if has("8BPS") { return .psd }
         if has("BM"), head.count >= 14, head[6..<10].allSatisfy({ $0 == 0 }) { return .bmp }
         if has([0xFF, 0x0A]) || has([0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jxl }
-        if has([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jp2 }
+        // In its boxes, or the bare codestream.
+        if has([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) || has([0xFF, 0x4F, 0xFF, 0x51]) {
+            return .jp2
+        }
         if has("ftyp", at: 4) { return isoBrand(head) }
         for box in ["moov", "mdat", "free", "skip", "wide", "pnot", "moof", "styp"] where has(box, at: 4) {
             return .isoMedia

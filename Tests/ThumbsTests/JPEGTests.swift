@@ -305,4 +305,14 @@ import Vocabulary
         let pixels = try Pixels(jpeg: #require(sink.files["160"]).bytes)
         #expect(pixels.isNear([shade, shade, shade], x: 80, y: 48, within: 3), "\(pixels[80, 48])")
     }
+
+    @Test func aProfileWhosePrimariesSpanNoColoursIsIgnored() throws {
+        var bytes = try Pictures.jpeg(Self.size)
+        let profile = Pictures.profile(primaries: [[0, 0, 0], [0, 0.5, 0], [0, 0, 0]], gamma: 1.8)
+        bytes.insert(contentsOf: Self.segment(0xFFE2, "ICC_PROFILE\0", [1, 1] + profile), at: 2)
+        let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160]))
+        #expect(report.warnings.map(\.code) == ["profile-ignored"])
+        let pixels = try Pixels(jpeg: #require(sink.files["160"]).bytes)
+        #expect(pixels.isNear(Pictures.quarters[1], x: 120, y: 24, within: 6), "\(pixels[120, 24])")
+    }
 }

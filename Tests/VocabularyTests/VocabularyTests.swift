@@ -41,6 +41,7 @@ import Vocabulary
             (Array("\0\0\0\u{18}ftypmif1\0\0\0\0avifmif1".utf8), .avif),
             (Array("\0\0\0\u{14}ftypqt  \0\0\0\0qt  ".utf8), .isoMedia),
             (Array("RIFF\0\0\0\0WEBPVP8 ".utf8), .webp),
+            ([0xFF, 0x4F, 0xFF, 0x51, 0, 47], .jp2),
             (Array("hello, this is text".utf8), nil),
             ([], nil),
         ] as [([UInt8], MediaFormat?)])

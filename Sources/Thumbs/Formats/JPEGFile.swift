@@ -18,7 +18,7 @@ struct JPEGFile: PictureFile {
         self.bytes = bytes
         self.frame = frame
         hasEnd = structure.hasEnd
-        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp)
+        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp, iptc: structure.iptc)
         hasStrayBytes = structure.hasStrayBytes
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",

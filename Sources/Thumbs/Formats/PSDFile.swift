@@ -14,7 +14,7 @@ struct PSDFile: PictureFile {
         }
         self.bytes = bytes
         self.structure = structure
-        let metadata = PhotoMetadata(exif: structure.exif.map { [$0] } ?? [], xmp: structure.xmp)
+        let metadata = PhotoMetadata(exif: structure.exif.map { [$0] } ?? [], xmp: structure.xmp, iptc: structure.iptc)
         header = PictureHeader(
             size: structure.size, orientation: metadata.orientation ?? .upright, codec: "psd",
             pixelFormat: structure.pixelFormat, encoding: structure.profile.map { .profile($0) } ?? .plain,

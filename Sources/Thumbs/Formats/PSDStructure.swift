@@ -9,12 +9,11 @@ struct PSDStructure {
     private(set) var profile: ByteView?
     private(set) var exif: ByteView?
     private(set) var xmp: ByteView?
+    private(set) var iptc: ByteView?
     /// A channel of the merged picture is its transparency. Its colours lie on white all the same.
     private(set) var hasAlpha = false
     /// Where the merged picture's compression is told; nil when the file ends before.
     private(set) var pictureOffset: Int?
-
-    static let resourceCountMax = 10_000
 
     init?(_ bytes: ByteView) {
         guard bytes.starts(with: "8BPS"), let version = bytes.u16(at: 4), version == 1 || version == 2,
@@ -57,21 +56,14 @@ struct PSDStructure {
     }
 
     private mutating func readResources(_ bytes: ByteView) {
-        var offset = 0
-        for _ in 0..<Self.resourceCountMax {
-            guard bytes.starts(with: "8BIM", at: offset), let id = bytes.u16(at: offset + 4),
-                let name = bytes.byte(at: offset + 6)
-            else { return }
-            let start = offset + 6 + (Int(name) + 2) / 2 * 2
-            guard let length = bytes.u32(at: start).map(Int.init) else { return }
-            let body = bytes.clamped(at: start + 4, count: length)
+        for (id, body) in PhotoshopResources.read(bytes) {
             switch id {
+            case PhotoshopResources.iptc: iptc = body
             case 1039: profile = body
             case 1058: exif = body
             case 1060: xmp = body
-            default: break
+            default: continue
             }
-            offset = start + 4 + (length + 1) / 2 * 2
         }
     }
 }

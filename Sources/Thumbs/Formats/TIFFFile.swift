@@ -31,7 +31,7 @@ final class TIFFFile: PictureFile {
             metadata = metadata.completed(by: EXIF.read(tags, first))
             metadata.orientation = orientation
         }
-        if let xmp = directory.entry(700)?.value, !xmp.isEmpty { metadata = metadata.completed(by: XMP.read(xmp)) }
+        metadata = metadata.completed(by: directory.entry(700)?.value, directory.entry(33723)?.value)
         let profile = directory.entry(34675)?.value
         header = PictureHeader(
             size: PixelSize(width: width, height: height), orientation: metadata.orientation ?? .upright, codec: "tiff",

@@ -21,7 +21,6 @@ enum EXIF {
     /// Canon's CR3 keeps the three directories in blocks of their own.
     static func read(main: ByteView?, photo: ByteView?, place: ByteView?) -> PhotoMetadata {
         var result = PhotoMetadata()
-        // The shutter's time counts before the satellites' and that before the file's own.
         for (block, role) in [(photo, 1), (place, 2), (main, 0)] {
             guard let block, let structure = TIFFStructure(block),
                 let directory = structure.directory(at: structure.firstDirectory)
@@ -41,7 +40,8 @@ enum EXIF {
     ) -> PhotoMetadata {
         PhotoMetadata(
             orientation: structure.integer(main.entry(0x0112)).flatMap(Orientation.init(exif:)),
-            shot: shot(structure, main: main, photo: photo, place: place),
+            shot: shot(structure, main: main, photo: photo),
+            located: place.flatMap { satelliteTime(structure, $0) },
             written: CaptureTime(
                 exif: structure.text(main.entry(0x0132)), offset: structure.text(photo?.entry(0x9010)),
                 fraction: structure.text(photo?.entry(0x9290)), source: "DateTime"),
@@ -70,10 +70,9 @@ enum EXIF {
         return structure.text(structure.directory(at: 14)?.entry(0x0011))
     }
 
-    /// The shutter's time, else that of digitizing, else the satellites'.
+    /// The shutter's time, else that of digitizing.
     private static func shot(
-        _ structure: TIFFStructure, main: TIFFStructure.Directory, photo: TIFFStructure.Directory?,
-        place: TIFFStructure.Directory?
+        _ structure: TIFFStructure, main: TIFFStructure.Directory, photo: TIFFStructure.Directory?
     ) -> CaptureTime? {
         func text(_ directory: TIFFStructure.Directory?, _ tag: UInt16) -> String? {
             structure.text(directory?.entry(tag))
@@ -89,7 +88,7 @@ enum EXIF {
                 source: "DateTimeDigitized")
             if let digitized { return digitized }
         }
-        return place.flatMap { satelliteTime(structure, $0) }
+        return nil
     }
 
     private static func satelliteTime(_ structure: TIFFStructure, _ place: TIFFStructure.Directory) -> CaptureTime? {
