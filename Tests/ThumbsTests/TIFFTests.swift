@@ -222,7 +222,7 @@ import Vocabulary
     @Test(arguments: [false, true]) func greyThatLeavesItsRangeIsShownWhole(isTiled: Bool) throws {
         func bits(_ value: Float) -> Int { Int(value.bitPattern) }
         let bytes = Self.file(
-            [bits(-12.5)], lower: [bits(37.5)], depth: 32, photometric: 1, isTiled: isTiled, format: 3)
+            [bits(12.5)], lower: [bits(37.5)], depth: 32, photometric: 1, isTiled: isTiled, format: 3)
         let (file, sink) = (Scratch(bytes), RecordingSink())
         _ = try Thumb.make(
             file.descriptor, format: .tiff, file: "x", settings: ThumbSettings(sizes: [32]), limits: MediaLimits(),
