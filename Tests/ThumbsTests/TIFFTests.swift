@@ -242,8 +242,9 @@ import Vocabulary
         let eight = isSigned ? [153, 40, 256 - 30] : [153, 168, 98]
         let sixteen = isSigned ? [39321, 40 * 256, 65536 - 30 * 256] : [39168, 168 * 256, 98 * 256]
         let plain = try Self.thumb(Self.file(eight, depth: 8, photometric: photometric)).pixel
-        for isTiled in [false, true] {
-            let other = try Self.thumb(Self.file(sixteen, depth: 16, photometric: photometric, isTiled: isTiled)).pixel
+        for (isTiled, format) in [(false, 1), (true, 1), (false, isSigned ? 2 : 1)] {
+            let bytes = Self.file(sixteen, depth: 16, photometric: photometric, isTiled: isTiled, format: format)
+            let other = try Self.thumb(bytes).pixel
             #expect(plain.count == 3 && zip(other, plain).allSatisfy { abs($0 - $1) <= 2 }, "\(other) \(plain)")
         }
         // By the formulas of CIE 15 and the matrix of IEC 61966-2-1, from the white of D50.

@@ -167,10 +167,11 @@ final class TIFFReader {
     private static func plainRows(_ tiff: OpaquePointer, width: Int) -> PlainRows? {
         let (bits, samples) = (get16(tiff, TIFFTAG_BITSPERSAMPLE), get16(tiff, TIFFTAG_SAMPLESPERPIXEL))
         let isPlanar = samples > 1 && get16(tiff, TIFFTAG_PLANARCONFIG) == PLANARCONFIG_SEPARATE
-        guard let coding = TIFFSamples(bits: bits, format: get16(tiff, TIFFTAG_SAMPLEFORMAT)), samples >= 1,
-            samples <= 8
-        else { return nil }
         let photometric = Int32(get16(tiff, TIFFTAG_PHOTOMETRIC))
+        var format = get16(tiff, TIFFTAG_SAMPLEFORMAT)
+        // Of L*a*b* two samples have a sign, whatever is said of all of them.
+        if photometric == PHOTOMETRIC_CIELAB, format == SAMPLEFORMAT_INT { format = Int(SAMPLEFORMAT_UINT) }
+        guard let coding = TIFFSamples(bits: bits, format: format), samples >= 1, samples <= 8 else { return nil }
         var (extraCount, kinds) = (UInt16(0), UnsafeMutablePointer<UInt16>?.none)
         _ = rushes_tiff_get_extra_samples(tiff, &extraCount, &kinds)
         let alpha = extraCount > 0 ? kinds.map { Int32($0[0]) } : nil
