@@ -8,6 +8,8 @@ struct PNGFile: PictureFile {
 
     let header: PictureHeader
     private let bytes: ByteView
+    /// libpng leaves aside what is a little wrong with it, and what does not fit the colours as they are stored.
+    private let profile: ByteView?
     /// Of the limited range so many bits.
     private let limitedBits: Int?
 
@@ -17,6 +19,7 @@ struct PNGFile: PictureFile {
             throw structure.hasEnd || bytes.count > 64 ? .corrupt("no header chunk") : .truncated("no header chunk")
         }
         self.bytes = bytes
+        profile = structure.iccp.flatMap(PNGText.profile)
         limitedBits = structure.isLimited ? max(8, structure.depth) : nil
         var (exif, xmp): ([ByteView], ByteView?) = (structure.exif, nil)
         for text in structure.texts {
@@ -69,11 +72,7 @@ struct PNGFile: PictureFile {
     /// The order of precedence of the standard: cICP, iCCP, sRGB, gAMA with cHRM.
     private func encoding(_ reader: UnsafeMutablePointer<rushes_png>) -> ColorEncoding {
         if let points = header.codePoints { return .codePoints(points) }
-        var profile: UnsafePointer<UInt8>?
-        var count: UInt32 = 0
-        if rushes_png_profile(reader, &profile, &count) != 0, let profile {
-            return .profile(ByteView(Array(UnsafeBufferPointer(start: profile, count: Int(count)))))
-        }
+        if let profile { return .profile(profile) }
         var exponent = 0.0
         guard rushes_png_is_srgb(reader) == 0, rushes_png_gamma(reader, &exponent) != 0 else { return .plain }
         var xy = [Double](repeating: 0, count: 8)

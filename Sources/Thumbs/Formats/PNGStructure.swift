@@ -8,6 +8,8 @@ struct PNGStructure {
     private(set) var codePoints: CodePoints?
     /// The colours are in the limited range.
     private(set) var isLimited = false
+    /// As it is stored: a name, then packed.
+    private(set) var iccp: ByteView?
     private(set) var exif: [ByteView] = []
     /// Text that may hold EXIF or XMP, as it is stored.
     private(set) var texts: [(type: String, body: ByteView)] = []
@@ -54,6 +56,7 @@ struct PNGStructure {
             else { return }
             codePoints = CodePoints(primaries: Int(primaries), transfer: Int(transfer), matrix: Int(matrix))
             isLimited = body.byte(at: 3) == 0
+        case "iCCP": iccp = iccp ?? body
         case "eXIf": if exif.count < JPEGStructure.exifCountMax { exif.append(body) }
         case "tEXt", "zTXt", "iTXt":
             if texts.count < Self.textCountMax, PNGText.isMetadata(body) { texts.append((type, body)) }
