@@ -33,8 +33,9 @@ final class RAWDevelopment {
 
     /// FFmpeg's name for the sensor's samples; nil for what it has no name for, such as Fujifilm's filter of six columns.
     var pixelFormat: String? {
-        // Two bits a place, from the first row's first on.
-        switch raw.pointee.idata.filters {
+        // Two bits a place, from the first row's first on; 3 is the second green.
+        let filters = raw.pointee.idata.filters
+        return switch filters & ~((filters & 0x5555_5555) << 1) {
         case 0x9494_9494: "bayer_rggb16le"
         case 0x1616_1616: "bayer_bggr16le"
         case 0x6161_6161: "bayer_grbg16le"
