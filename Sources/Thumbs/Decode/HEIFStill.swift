@@ -67,12 +67,22 @@ final class HEIFStill {
         heif_context_free(context)
     }
 
+    /// Of a pixel of 8 bits as it is coded: the decoder's own pictures and libheif's (measured at 24 megapixels, with dav1d and libde265).
+    private var codedBytes: Int {
+        switch chroma {
+        case .some(.none): isAV1 ? 5 : 4
+        case .c420: isAV1 ? 7 : 5
+        case .c422: isAV1 ? 9 : 6
+        case .c444, nil: isAV1 ? 13 : 8
+        }
+    }
+
     /// The whole picture: libheif knows no smaller scale.
     func decode(budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         let isDeep = depth > 8
         let sampleBytes = isDeep ? 2 : 1
-        // YCbCr of up to full chroma, libheif's RGB, and ours.
-        try budget.admit(decodedArea.flatMap { product($0, sampleBytes, hasAlpha ? 12 : 9) })
+        // Beside what is coded libheif's RGB and ours, when the decoder has let go of its own.
+        try budget.admit(decodedArea.flatMap { product($0, sampleBytes, hasAlpha ? 13 : max(9, codedBytes)) })
         guard let options = heif_decoding_options_alloc() else {
             throw Failure(.internalError, "libheif could not be started.")
         }
@@ -167,9 +177,9 @@ final class HEIFStill {
         guard depth == 8, let chroma, !hasAlpha, codePoints?.hdr == nil,
             codePoints?.matrix.map({ YCbCrCoding(matrix: $0, isFullRange: true) != nil }) ?? true
         else { return nil }
-        // The decoder's planes and those of libheif, some tiles, and ours.
+        // And the decoder's tables, and our planes.
         try budget.admit(
-            sum(decodedArea.flatMap { product($0, 5) }, 16 << 20, Planes.byteCount(target)))
+            sum(decodedArea.flatMap { product($0, codedBytes) }, 16 << 20, Planes.byteCount(target)))
         var image: OpaquePointer?
         // Asked for nothing, libheif would give RGB.
         let (space, format) = Self.asCoded(chroma)
