@@ -231,9 +231,11 @@ import Vocabulary
         #expect(pixels[8, 3][0] <= 4 && pixels[8, 12][0] >= 251, "\(pixels[8, 3]) \(pixels[8, 12])")
     }
 
-    @Test(arguments: [8, 16, 32]) func numbersWithASignAreUnsupported(depth: Int) throws {
+    @Test(arguments: [8, 16, 32]) func numbersWithASignAndDeepJPEGsAreUnsupported(depth: Int) throws {
         let bytes = Self.file([60], depth: depth, photometric: 1, format: 2)
         #expect(try Self.thumb(bytes).report.reason?.code == .unsupportedCodec)
+        let jpeg = Self.file([60], depth: 12, photometric: 1, compression: 7)
+        #expect(try Self.thumb(jpeg).report.reason?.code == .unsupportedCodec)
     }
 
     /// L*a*b* of 60, 40 and -30: TIFF's own with a sign, ICC's of version 2 from 128 on, of which 65280 is all.

@@ -171,7 +171,10 @@ final class TIFFReader {
         var format = get16(tiff, TIFFTAG_SAMPLEFORMAT)
         // Of L*a*b* two samples have a sign, whatever is said of all of them.
         if photometric == PHOTOMETRIC_CIELAB, format == SAMPLEFORMAT_INT { format = Int(SAMPLEFORMAT_UINT) }
-        guard let coding = TIFFSamples(bits: bits, format: format), samples >= 1, samples <= 8 else { return nil }
+        // This libtiff's JPEG has 8 bits.
+        let isJPEG = get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG
+        guard let coding = TIFFSamples(bits: bits, format: format), samples >= 1, samples <= 8, !isJPEG || bits == 8
+        else { return nil }
         var (extraCount, kinds) = (UInt16(0), UnsafeMutablePointer<UInt16>?.none)
         _ = rushes_tiff_get_extra_samples(tiff, &extraCount, &kinds)
         let alpha = extraCount > 0 ? kinds.map { Int32($0[0]) } : nil
@@ -182,8 +185,7 @@ final class TIFFReader {
             layout = hasAlpha && samples >= 2 && photometric == PHOTOMETRIC_MINISBLACK ? .greyAlpha : .grey
         case PHOTOMETRIC_RGB where samples >= 3: layout = hasAlpha && samples >= 4 ? .rgba : .rgb
         case PHOTOMETRIC_YCBCR
-        where samples == 3 && !isPlanar && TIFFIsTiled(tiff) == 0
-            && get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG:
+        where samples == 3 && !isPlanar && TIFFIsTiled(tiff) == 0 && isJPEG:
             guard rushes_tiff_jpeg_as_rgb(tiff) != 0 else { return nil }
             layout = .rgb
         case PHOTOMETRIC_SEPARATED where samples >= 4: layout = .cmyk
