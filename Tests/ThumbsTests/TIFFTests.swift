@@ -231,11 +231,23 @@ import Vocabulary
         #expect(pixels[8, 3][0] <= 4 && pixels[8, 12][0] >= 251, "\(pixels[8, 3]) \(pixels[8, 12])")
     }
 
-    @Test(arguments: [8, 16, 32]) func numbersWithASignAndDeepJPEGsAreUnsupported(depth: Int) throws {
-        let bytes = Self.file([60], depth: depth, photometric: 1, format: 2)
-        #expect(try Self.thumb(bytes).report.reason?.code == .unsupportedCodec)
-        let jpeg = Self.file([60], depth: 12, photometric: 1, compression: 7)
-        #expect(try Self.thumb(jpeg).report.reason?.code == .unsupportedCodec)
+    /// As an unsigned number and its sign bit.
+    @Test(arguments: [8, 16, 32], [false, true]) func numbersWithASignCountFromTheLeast(depth: Int, isTiled: Bool)
+        throws
+    {
+        let value = 60 * ((1 << depth - 1) / 255) ^ 1 << (depth - 1)
+        let bytes = Self.file([value], depth: depth, photometric: 1, isTiled: isTiled, format: 2)
+        #expect(try Self.thumb(bytes).pixel.allSatisfy { abs($0 - 60) <= 1 })
+        #expect(try Self.thumb(bytes).report.outcome == .made)
+    }
+
+    @Test func complexNumbersAndDeepJPEGsAreUnsupported() throws {
+        for bytes in [
+            Self.file([60], depth: 32, photometric: 1, format: 6),
+            Self.file([60], depth: 12, photometric: 1, compression: 7),
+        ] {
+            #expect(try Self.thumb(bytes).report.reason?.code == .unsupportedCodec)
+        }
     }
 
     /// L*a*b* of 60, 40 and -30: TIFF's own with a sign, ICC's of version 2 from 128 on, of which 65280 is all.

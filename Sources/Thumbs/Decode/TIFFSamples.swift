@@ -4,25 +4,28 @@ import CTIFF
 final class TIFFSamples {
     /// Of one sample.
     let bits: Int
-    /// IEEE 754; else unsigned.
+    /// IEEE 754; else whole numbers.
     let isFloat: Bool
+    /// Counted from the least number: the least is black, the greatest white.
+    private let isSigned: Bool
     /// What of floats is nothing, and what is all.
     private var range: ClosedRange<Float> = 0...1
     private var seen: ClosedRange<Float>?
 
-    /// - Returns: nil for what has no meaning as light or ink: numbers with a sign, complex ones, odd sizes.
+    /// - Returns: nil for complex numbers and odd sizes.
     init?(bits: Int, format: Int) {
         isFloat = format == Int(SAMPLEFORMAT_IEEEFP)
+        isSigned = format == Int(SAMPLEFORMAT_INT)
         let isUnsigned = format == Int(SAMPLEFORMAT_UINT) || format == Int(SAMPLEFORMAT_VOID)
-        guard isFloat ? [16, 32, 64].contains(bits) : isUnsigned && ((1...16).contains(bits) || bits == 32) else {
-            return nil
-        }
+        let sizes =
+            isFloat ? [16, 32, 64] : isSigned ? [8, 16, 32] : isUnsigned ? Array(1...16) + [32] : []
+        guard sizes.contains(bits) else { return nil }
         self.bits = bits
     }
 
     var depth: Int { bits <= 8 ? 8 : 16 }
     /// The raster's are the same.
-    var isPlain: Bool { !isFloat && (bits == 8 || bits == 16) }
+    var isPlain: Bool { !isFloat && !isSigned && (bits == 8 || bits == 16) }
 
     /// Of a row of so many samples; nil when it does not fit.
     func rowBytes(_ count: Int) -> Int? { product(count, bits).map { ($0 + 7) / 8 } }
@@ -42,8 +45,19 @@ final class TIFFSamples {
                 words[index] = step > 0 ? UInt16(min(step, 65535) + 0.5) : 0
             }
         } else if bits == 32 {
-            let samples = row.assumingMemoryBound(to: UInt32.self)
-            for index in 0..<count { words[index] = UInt16(samples[index] >> 16) }
+            let samples = row.assumingMemoryBound(to: UInt32.self), sign: UInt32 = isSigned ? 1 << 31 : 0
+            for index in 0..<count { words[index] = UInt16((samples[index] ^ sign) >> 16) }
+        } else if isSigned {
+            // The sign is the highest bit.
+            if bits == 16 {
+                let samples = row.assumingMemoryBound(to: UInt16.self)
+                for index in 0..<count { words[index] = samples[index] ^ 0x8000 }
+            } else {
+                let (samples, octets) = (
+                    row.assumingMemoryBound(to: UInt8.self), target.assumingMemoryBound(to: UInt8.self)
+                )
+                for index in 0..<count { octets[index] = samples[index] ^ 0x80 }
+            }
         } else {
             unpack(row.assumingMemoryBound(to: UInt8.self), count, into: target)
         }
