@@ -85,17 +85,6 @@ static inline size_t rushes_png_row_bytes(const rushes_png *reader) { return png
 static inline int rushes_png_is_srgb(const rushes_png *reader) {
     return png_get_valid(reader->png, reader->info, PNG_INFO_sRGB) != 0;
 }
-static inline int rushes_png_profile(rushes_png *reader, const uint8_t **bytes, uint32_t *count) {
-    png_charp name = NULL;
-    int method = 0;
-    png_bytep profile = NULL;
-    png_uint_32 length = 0;
-    if (setjmp(png_jmpbuf(reader->png))) return 0;
-    if (!png_get_iCCP(reader->png, reader->info, &name, &method, &profile, &length)) return 0;
-    *bytes = profile;
-    *count = length;
-    return 1;
-}
 // gAMA as the encoding exponent, e.g. 0.45455.
 static inline int rushes_png_gamma(rushes_png *reader, double *gamma) {
     if (setjmp(png_jmpbuf(reader->png))) return 0;

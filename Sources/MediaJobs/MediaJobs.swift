@@ -111,11 +111,13 @@ public final class MediaJobs: Sendable {
             RawPath(path), name: name, owner: owner, settings: settings, to: paths, progress: progress)
     }
 
-    /// With the outputs in a folder, named for their size: `512.jpg`.
+    /// With the outputs in a folder, named for their size and format: `512.jpg`.
     public func thumb(
         _ path: String, name: String, owner: MediaOwner = .box, settings: ThumbSettings, into folder: String
     ) async throws(Failure) -> (ThumbReport, [SealedFile]) {
-        let paths = Self.paths(of: settings.sizes.map(ThumbSettings.name(of:)), in: folder) { _ in "jpg" }
+        let paths = Self.paths(of: settings.sizes.map(ThumbSettings.name(of:)), in: folder) { _ in
+            settings.format.fileExtension
+        }
         return try await thumb(RawPath(path), name: name, owner: owner, settings: settings, to: paths)
     }
 

@@ -43,9 +43,12 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         // Olympus' and Panasonic's raws are TIFFs with a mark of their own.
         if has("IIRO") || has("IIRS") || has("MMOR") || has([0x49, 0x49, 0x55, 0x00]) { return .tiff }
         if has("8BPS") { return .psd }
-        if has("BM"), head.count >= 14, head[6..<10].allSatisfy({ $0 == 0 }) { return .bmp }
+        if has("BM"), head.count >= 14, head[6..<10].allSatisfy({ $0 == 0 }) || isBitmapHeader(head) { return .bmp }
         if has([0xFF, 0x0A]) || has([0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jxl }
-        if has([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) { return .jp2 }
+        // In its boxes, or the bare codestream.
+        if has([0, 0, 0, 0x0C, 0x6A, 0x50, 0x20, 0x20, 0x0D, 0x0A, 0x87, 0x0A]) || has([0xFF, 0x4F, 0xFF, 0x51]) {
+            return .jp2
+        }
         if has("ftyp", at: 4) { return isoBrand(head) }
         for box in ["moov", "mdat", "free", "skip", "wide", "pnot", "moof", "styp"] where has(box, at: 4) {
             return .isoMedia
@@ -73,6 +76,12 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
     }
 
     /// The major brand decides; where it is a general one (`mif1`, `msf1`), the compatible brands do.
+    /// OS/2 keeps a cursor's hot spot where others leave zeros: the second header's length tells then.
+    private static func isBitmapHeader(_ head: [UInt8]) -> Bool {
+        head.count >= 18 && [12, 16, 40, 52, 56, 64, 108, 124].contains(head[14])
+            && head[15..<18].allSatisfy { $0 == 0 }
+    }
+
     private static func isoBrand(_ head: [UInt8]) -> MediaFormat {
         let boxSize = head[0..<4].reduce(0) { $0 << 8 | Int($1) }
         let end = min(head.count, max(16, boxSize))

@@ -55,6 +55,8 @@ public struct ThumbSettings: Codable, Sendable, Equatable {
     public enum Format: String, Codable, Sendable {
         case jpeg, webp
         public var contentType: String { "image/\(rawValue)" }
+        /// Of a file that holds it.
+        public var fileExtension: String { self == .jpeg ? "jpg" : rawValue }
     }
 
     /// Long sides in pixels, each with its output's name; never enlarged.

@@ -47,6 +47,17 @@ import Vocabulary
         await bench.close()
     }
 
+    @Test func aThumbnailIsNamedForItsFormat() async throws {
+        let bench = try Bench("rushes-media")
+        let settings = ThumbSettings(sizes: [64, 32], format: .webp)
+        let (_, files) = try await bench.jobs.thumb(
+            Hostile.honestPhoto, name: "honest", settings: settings, into: bench.folder)
+        #expect(files.map(\.path) == ["64", "32"].map { "\(bench.folder)/\($0).webp" })
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: bench.folder + "/64.webp")))
+        #expect(MediaFormat.sniff(bytes) == .webp)
+        await bench.close()
+    }
+
     @Test func aProcessNeverReadsFilesOfTwoOwners() async throws {
         let bench = try Bench(processCountMax: 4)
         func process(_ owner: String) async throws -> String? {

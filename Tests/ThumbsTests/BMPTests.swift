@@ -71,9 +71,17 @@ import Vocabulary
         func pixel(_ color: [Int]) -> Int { color[0] << 16 | color[1] << 8 | color[2] | color[0] << 24 }
         try Self.expectQuarters(Self.file(bits: 32, body: Self.body(bits: 32, pixel)))
         let masks = [0xFF0000, 0xFF00, 0xFF, 0xFF00_0000]
+        // All but the last quarter is clear.
         let clear = Self.file(
-            bits: 32, compression: 3, masks: masks, headerBytes: 108, body: Self.body(bits: 32) { _ in 0x0010_2030 })
-        #expect(try #require(try Self.thumb(clear).1).isNear([255, 255, 255], x: 20, y: 20))
+            bits: 32, compression: 3, masks: masks, headerBytes: 108,
+            body: Self.body(bits: 32) { $0 == Pictures.quarters[3] ? 0xFF10_2030 : 0x0010_2030 })
+        let pixels = try #require(try Self.thumb(clear).1)
+        #expect(pixels.isNear([255, 255, 255], x: 12, y: 8) && pixels.isNear([16, 32, 48], x: 36, y: 24))
+        // Where all of it is, nobody has written any transparency.
+        try Self.expectQuarters(
+            Self.file(
+                bits: 32, compression: 3, masks: masks, headerBytes: 108,
+                body: Self.body(bits: 32) { $0[0] << 16 | $0[1] << 8 | $0[2] }))
     }
 
     private static let masked: [(bits: Int, masks: [Int])] = [

@@ -64,6 +64,44 @@ import Testing
         #expect(structure.lacksBytes == false)
     }
 
+    /// A grid of 640 x 480, put together from so many references to one tile of 512 x 512.
+    private static func grid(tiles: Int) -> [UInt8] {
+        let meta = full(
+            "meta",
+            full("pitm", bytes { $0.u16(1) })
+                + full(
+                    "iinf",
+                    bytes { $0.u16(2) }
+                        + [(1, "grid"), (2, "hvc1")].flatMap { id, type in
+                            full("infe", version: 2, bytes { $0.u16(id, 0) } + Array(type.utf8) + [0])
+                        })
+                + full(
+                    "iref",
+                    box(
+                        "dimg",
+                        bytes {
+                            $0.u16(1, tiles)
+                            for _ in 0..<tiles { $0.u16(2) }
+                        }))
+                + box(
+                    "iprp",
+                    box(
+                        "ipco",
+                        full("ispe", bytes { $0.u32(640, 480) }) + full("ispe", bytes { $0.u32(512, 512) }))
+                        + full(
+                            "ipma",
+                            bytes {
+                                $0.u32(2)
+                                $0.u8(0, 1, 1, 1, 0, 2, 1, 2)
+                            })))
+        return box("ftyp", Array("heic\0\0\0\0mif1".utf8)) + meta
+    }
+
+    @Test(arguments: [(1, 1), (2, 2), (300, 4)]) func tilesAreDecodedBesideTheWhole(tiles: Int, atATime: Int) {
+        let area = HEIFStructure(ByteView(Self.grid(tiles: tiles))).decodedArea(atATime: 4)
+        #expect(area == 640 * 480 + atATime * 512 * 512)
+    }
+
     @Test func itemsBehindTheEndOfTheFileAreMissed() {
         let whole = Self.heif(transforms: [])
         #expect(HEIFStructure(ByteView(Self.heif(transforms: [], length: 5000))).lacksBytes)

@@ -1,4 +1,5 @@
 import Testing
+import Vocabulary
 
 @testable import Thumbs
 
@@ -199,5 +200,57 @@ import Testing
         let element = "<xmp:CreateDate>2021-01-02T03:04:05Z</xmp:CreateDate>"
         #expect(XMP.read(ByteView(Array(element.utf8))).taken?.text == "2021-01-02T03:04:05Z")
         #expect(XMP.read(ByteView(Array("<xmp:CreateDate>2021-01-02</xmp:CreateDate>".utf8))).taken == nil)
+    }
+
+    private static func iptc(_ records: [(number: UInt8, text: String)]) -> [UInt8] {
+        records.flatMap { [0x1C, 2, $0.number, 0, UInt8($0.text.utf8.count)] + Array($0.text.utf8) }
+    }
+
+    private static let records: [(records: [(UInt8, String)], text: String?)] = [
+        ([(5, "Title"), (55, "20220110"), (60, "151544-0400")], "2022-01-10T15:15:44-04:00"),
+        ([(55, "20220110"), (60, "151544")], "2022-01-10T15:15:44"),
+        // A day alone is no time, and a time alone no day.
+        ([(55, "20220110")], nil), ([(60, "151544+0000")], nil),
+        ([(55, "20220110"), (62, "20210203"), (63, "040506+0100")], "2021-02-03T04:05:06+01:00"),
+        ([(55, "2022011"), (60, "151544")], nil), ([(55, "2022é110"), (60, "151544")], nil),
+        ([(55, "20221310"), (60, "151544")], nil), ([], nil),
+    ]
+
+    @Test(arguments: 0..<9) func recordsOfIPTCTellTheTime(row: Int) throws {
+        let (records, text) = Self.records[row]
+        let block = Self.iptc(records)
+        #expect(IPTC.read(ByteView(block)).taken?.text == text)
+        for length in 0..<block.count { _ = IPTC.read(ByteView(Array(block[..<length]))) }
+    }
+
+    /// In a JPEG and in Photoshop's own files among other resources; behind what EXIF and XMP say, before the satellites.
+    @Test func whatTheShutterIsKnownFromCountsInOrder() throws {
+        var resources = ByteWriter()
+        for (id, body) in [(1005, [1, 2, 3]), (1028, Self.iptc([(55, "20220110"), (60, "151544-0400")]))] {
+            resources.text("8BIM")
+            resources.u16(id, 0)
+            resources.u32(body.count)
+            resources.bytes += body + [UInt8](repeating: 0, count: body.count & 1)
+        }
+        let place: TIFFBuilder.Entry = .directory(
+            0x8825, [.text(0x001D, "2023:11:15"), .rational(0x0007, (12, 1), (30, 1), (0, 1))])
+        func taken(_ exif: [TIFFBuilder.Entry], xmp: String = "") throws -> CaptureTime? {
+            var segments = ByteWriter()
+            segments.u16(0xFFED, resources.bytes.count + 16)
+            segments.text("Photoshop 3.0\0")
+            segments.bytes += resources.bytes
+            segments.u16(0xFFE1, xmp.utf8.count + 31)
+            segments.text("http://ns.adobe.com/xap/1.0/\0" + xmp)
+            let block = TIFFBuilder(bigEndian: false).directory(exif)
+            var bytes = try Pictures.jpeg(PixelSize(width: 24, height: 16), exif: block)
+            bytes.insert(contentsOf: segments.bytes, at: 2)
+            return try JPEGFile(ByteView(bytes), limits: MediaLimits()).header.metadata.taken
+        }
+        #expect(try taken([place])?.text == "2022-01-10T15:15:44-04:00")
+        #expect(try taken([place])?.source == "IPTC:DateCreated")
+        #expect(
+            try taken([place], xmp: "<xmp:CreateDate>2021-01-02T03:04:05</xmp:CreateDate>")?.source == "xmp:CreateDate")
+        let shutter: TIFFBuilder.Entry = .directory(0x8769, [.text(0x9003, "2020:01:01 00:00:00")])
+        #expect(try taken([place, shutter])?.source == "DateTimeOriginal")
     }
 }

@@ -229,7 +229,10 @@ import Vocabulary
         #expect(try Self.probe(Array(bytes.prefix(bytes.count - 40)), .tiff).reason?.code == .truncated)
     }
 
-    private static func psd(mode: Int, depth: Int, channels: Int, planes: [[UInt8]], packed: Bool = false) -> [UInt8] {
+    /// - Parameter layers: their number; below 0 where a channel of the merged picture is its transparency.
+    private static func psd(
+        mode: Int, depth: Int, channels: Int, planes: [[UInt8]], packed: Bool = false, layers: Int? = nil
+    ) -> [UInt8] {
         var writer = ByteWriter()
         writer.text("8BPS")
         writer.u16(1)
@@ -237,7 +240,14 @@ import Vocabulary
         writer.u16(channels)
         writer.u32(size.height, size.width)
         writer.u16(depth, mode)
-        writer.u32(0, 0, 0)
+        writer.u32(0, 0)
+        if let layers {
+            writer.u32(10, 2)
+            writer.u16(layers)
+            writer.u32(0)
+        } else {
+            writer.u32(0)
+        }
         writer.u16(packed ? 1 : 0)
         if packed {
             let rowBytes = size.width * depth / 8
@@ -270,6 +280,18 @@ import Vocabulary
         let planes = (0..<3).map { Self.plane(rows, channel: $0) }
         Self.expectQuarters(
             try Self.thumbnail(Self.psd(mode: 3, depth: 8, channels: 3, planes: planes, packed: packed), .psd))
+    }
+
+    /// The merged picture lies on white already, as Photoshop writes it.
+    @Test(arguments: [(1, "gbrp"), (-1, "gbrap")]) func transparencyOfAMergedPictureIsToldOf(
+        layers: Int, format: String
+    ) throws {
+        let rows = Self.rows()
+        let clear = [UInt8](repeating: 0, count: Self.size.width * Self.size.height)
+        let planes = (0..<3).map { Self.plane(rows, channel: $0) } + [clear]
+        let bytes = Self.psd(mode: 3, depth: 8, channels: 4, planes: planes, layers: layers)
+        Self.expectQuarters(try Self.thumbnail(bytes, .psd))
+        #expect(try Self.probe(bytes, .psd).facts?.pixelFormat == format)
     }
 
     @Test func photoshopsInkIsStoredUpsideDown() throws {

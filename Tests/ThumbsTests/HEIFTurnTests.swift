@@ -204,4 +204,34 @@ import Vocabulary
             file.descriptor, format: .avif, file: "x", settings: ThumbSettings(sizes: [512]), limits: small, sink: sink)
         #expect(refused.reason?.code == .tooLarge)
     }
+
+    /// The least memory that lets a picture be decoded.
+    private static func leastBytes(_ bytes: [UInt8]) throws -> Int {
+        let file = Scratch(bytes)
+        let picture = try HEIFFile(PictureInput(file.descriptor), format: .avif, limits: MediaLimits())
+        var (low, high) = (0, 1 << 20)
+        while low + 1 < high {
+            let middle = (low + high) / 2
+            do throws(Failure) {
+                _ = try picture.decode(longSide: 96, budget: MemoryBudget(bytes: middle))
+                high = middle
+            } catch {
+                #expect(error.code == .overBudget)
+                low = middle
+            }
+        }
+        return high
+    }
+
+    /// What is cut away is decoded first, and the copy of a file with identities is there all the time.
+    @Test func allThatIsDecodedIsAdmitted() throws {
+        let whole = try Self.leastBytes(try Self.file([]))
+        let cropped = try Self.leastBytes(try Self.file([(type: "clap", value: 0)]))
+        // AV1 in full chroma takes 13 bytes a pixel; of a smaller picture only the margin is less.
+        #expect(cropped >= 13 * Self.size.width * Self.size.height && cropped <= whole)
+        let identity = try Self.file([(type: "clap", value: 0)], asIdentity: true)
+        let view = ByteView(identity)
+        let copy = try #require(HEIFIdentities.resolved(view, HEIFStructure(view)))
+        #expect(try Self.leastBytes(identity) == cropped + copy.count)
+    }
 }

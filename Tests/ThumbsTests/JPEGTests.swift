@@ -251,4 +251,68 @@ import Vocabulary
         }
         return samples + [reader.isDamaged ? 1 : 0]
     }
+
+    private static func segment(_ marker: Int, _ head: String, _ body: [UInt8]) -> [UInt8] {
+        var segment = ByteWriter()
+        segment.u16(marker, head.utf8.count + body.count + 2)
+        segment.text(head)
+        return segment.bytes + body
+    }
+
+    /// Cameras write no profile then, only the rule of DCF; what is sRGB all the same says 1.
+    @Test(arguments: [(0xFFFF, "R03", true), (2, "R98", true), (0xFFFF, "R98", false), (1, "R03", false)])
+    func adobeRGBWithoutAProfileIsConverted(space: Int, rule: String, isWide: Bool) throws {
+        let exif = TIFFBuilder(bigEndian: false).directory([
+            .directory(0x8769, [.short(0xA001, space), .directory(0xA005, [.text(0x0001, rule)])])
+        ])
+        let pixels = try Pixels(
+            jpeg: #require(
+                try Self.make(Pictures.jpeg(Self.size, exif: exif), ThumbSettings(sizes: [160])).sink.files["160"]
+            ).bytes)
+        // Adobe RGB's own primaries by the matrices of its specification, cut off at sRGB's.
+        let shown = isWide ? [[255, 26, 25], [0, 201, 0], [26, 26, 226], [240, 240, 240]] : Pictures.quarters
+        for (index, color) in shown.enumerated() {
+            let (x, y) = (40 + index % 2 * 80, 24 + index / 2 * 48)
+            #expect(pixels.isNear(color, x: x, y: y, within: 6), "\(pixels[x, y]), not \(color)")
+        }
+    }
+
+    @Test func aProfileCountsMoreThanWhatTheCameraSays() throws {
+        let exif = TIFFBuilder(bigEndian: false).directory([.directory(0x8769, [.short(0xA001, 2)])])
+        var bytes = try Pictures.jpeg(Self.size, exif: exif)
+        bytes.insert(
+            contentsOf: Self.segment(0xFFE2, "ICC_PROFILE\0", [1, 1] + Pictures.profile(gamma: 2.2)), at: 2)
+        let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160]))
+        #expect(report.warnings.isEmpty)
+        let pixels = try Pixels(jpeg: #require(sink.files["160"]).bytes)
+        #expect(pixels.isNear(Pictures.quarters[1], x: 120, y: 24, within: 6), "\(pixels[120, 24])")
+    }
+
+    /// It is the profile's neutral axis.
+    @Test(arguments: [(1.0, 188), (1.8, 146), (2.2, 129)]) func greyMayHaveAProfileOfRGB(gamma: Double, shade: Int)
+        throws
+    {
+        let raster = try Raster(size: Self.size, layout: .grey, depth: 8, budget: Pictures.roomy)
+        raster.pixels.initializeMemory(as: UInt8.self, repeating: 128)
+        let file = Scratch()
+        try StillEncoder.writeJPEG(
+            Planes(raster, budget: Pictures.roomy), quality: 95, to: file.descriptor, limits: MediaLimits())
+        var bytes = file.bytes
+        bytes.insert(
+            contentsOf: Self.segment(0xFFE2, "ICC_PROFILE\0", [1, 1] + Pictures.profile(gamma: gamma)), at: 2)
+        let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160]))
+        #expect(report.outcome == .made && report.warnings.isEmpty)
+        let pixels = try Pixels(jpeg: #require(sink.files["160"]).bytes)
+        #expect(pixels.isNear([shade, shade, shade], x: 80, y: 48, within: 3), "\(pixels[80, 48])")
+    }
+
+    @Test func aProfileWhosePrimariesSpanNoColoursIsIgnored() throws {
+        var bytes = try Pictures.jpeg(Self.size)
+        let profile = Pictures.profile(primaries: [[0, 0, 0], [0, 0.5, 0], [0, 0, 0]], gamma: 1.8)
+        bytes.insert(contentsOf: Self.segment(0xFFE2, "ICC_PROFILE\0", [1, 1] + profile), at: 2)
+        let (report, sink) = try Self.make(bytes, ThumbSettings(sizes: [160]))
+        #expect(report.warnings.map(\.code) == ["profile-ignored"])
+        let pixels = try Pixels(jpeg: #require(sink.files["160"]).bytes)
+        #expect(pixels.isNear(Pictures.quarters[1], x: 120, y: 24, within: 6), "\(pixels[120, 24])")
+    }
 }

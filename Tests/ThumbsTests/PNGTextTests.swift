@@ -1,4 +1,5 @@
 import Testing
+import Vocabulary
 
 @testable import Thumbs
 
@@ -51,5 +52,25 @@ import Testing
         let long = [UInt8](repeating: 0x20, count: PNGText.byteCountMax + 1)
         let start = Array("XML:com.adobe.xmp\0".utf8) + [1, 0, 0, 0]
         #expect(PNGText.block(type: "iTXt", ByteView(start + Pictures.zlib(long))) == nil)
+    }
+
+    /// libpng takes no profile of RGB for grey, and none of which it finds anything wrong.
+    @Test(arguments: [0, 2, 4], [false, true]) func everyProfileThatCanBeUsedIsUsed(colorType: Int, isOdd: Bool) throws
+    {
+        var profile = Pictures.profile(gamma: 1)
+        // An illuminant that is not D50.
+        if isOdd { profile[71] = 1 }
+        let iccp = Array("a name\0\0".utf8) + Pictures.zlib(profile)
+        let pixel = [0: [128], 2: [128, 128, 128], 4: [128, 255]][colorType] ?? []
+        let png = Pictures.png(
+            PixelSize(width: 1, height: 1), depth: 8, colorType: colorType, rows: [pixel.map { UInt8($0) }],
+            before: [("iCCP", iccp)])
+        let (file, sink) = (Scratch(png), RecordingSink())
+        let report = try Thumb.make(
+            file.descriptor, format: .png, file: "x", settings: ThumbSettings(sizes: [16]), limits: MediaLimits(),
+            sink: sink)
+        #expect(report.warnings.isEmpty)
+        let shown = try Pixels(jpeg: #require(sink.files["16"]).bytes)[0, 0]
+        #expect(shown.allSatisfy { abs($0 - 188) <= 2 }, "\(shown)")
     }
 }

@@ -37,6 +37,14 @@ import Vocabulary
         return try Pixels(jpeg: #require(sink.files["16"]).bytes)[8, 8]
     }
 
+    @Test func aPNGOfTheLimitedRangeIsStretched() throws {
+        let pixel = try Self.pixel(Self.png([1, 13, 0, 0], colorType: 2, pixel: [16, 235, 126]))
+        #expect(zip(pixel, [0, 255, 128]).allSatisfy { abs($0 - $1) <= 3 }, "\(pixel)")
+        // Transparency is not, and paper is white.
+        let clear = try Self.pixel(Self.png([1, 13, 0, 0], colorType: 6, pixel: [16, 16, 16, 16]))
+        #expect(clear.allSatisfy { abs($0 - 239) <= 2 }, "\(clear)")
+    }
+
     /// Paper of the full signal would be 10000 cd/m², beside which all else is black.
     @Test(arguments: [16, 18]) func transparentHDRLiesOnTheWhiteOfSDR(transfer: UInt8) throws {
         let points: [UInt8] = [9, transfer, 0, 1]

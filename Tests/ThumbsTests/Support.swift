@@ -118,6 +118,43 @@ enum Pictures {
         TIFFBuilder(bigEndian: false).directory([.short(0x0112, orientation)])
     }
 
+    /// An ICC profile of RGB with a plain power for its curves.
+    /// - Parameter primaries: X, Y and Z of red, green and blue under D50; sRGB's, where nothing is said.
+    static func profile(
+        primaries: [[Double]] = [[0.4361, 0.2225, 0.0139], [0.3851, 0.7169, 0.0971], [0.1431, 0.0606, 0.7141]],
+        gamma: Double
+    ) -> [UInt8] {
+        func fixed(_ value: Double) -> Int { Int((value * 65536).rounded()) }
+        var tags: [(String, [UInt8])] = []
+        for (name, xyz) in zip(["wtpt", "rXYZ", "gXYZ", "bXYZ"], [[0.9642, 1, 0.8249]] + primaries) {
+            var tag = ByteWriter()
+            tag.text("XYZ ")
+            tag.u32(0, fixed(xyz[0]), fixed(xyz[1]), fixed(xyz[2]))
+            tags.append((name, tag.bytes))
+        }
+        var curve = ByteWriter()
+        curve.text("curv")
+        curve.u32(0, 1)
+        curve.u16(Int((gamma * 256).rounded()), 0)
+        tags += ["rTRC", "gTRC", "bTRC"].map { ($0, curve.bytes) }
+        let start = 128 + 4 + 12 * tags.count
+        var (table, body) = (ByteWriter(), [UInt8]())
+        table.u32(tags.count)
+        for (name, tag) in tags {
+            table.text(name)
+            table.u32(start + body.count, tag.count)
+            body += tag
+        }
+        var head = ByteWriter()
+        head.u32(start + body.count, 0, 0x0210_0000)
+        head.text("mntrRGB XYZ ")
+        head.u32(0, 0, 0)
+        head.text("acsp")
+        head.u32(0, 0, 0, 0, 0, 0, 0)
+        head.u32(fixed(0.9642), fixed(1), fixed(0.8249))
+        return head.bytes + [UInt8](repeating: 0, count: 128 - head.bytes.count) + table.bytes + body
+    }
+
     /// A PNG of unpacked deflate blocks.
     /// - Parameter rows: unfiltered.
     static func png(

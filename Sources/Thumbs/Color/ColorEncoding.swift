@@ -8,6 +8,10 @@ enum ColorEncoding {
     /// PNG's gAMA and cHRM: the encoding exponent and eight chromaticities (white, red, green, blue; x, y).
     case gamma(exponent: Double, chromaticities: [Double]?)
 
+    /// Adobe RGB (1998), 4.3.1: its primaries, and 2 51/256.
+    static let adobeRGB = ColorEncoding.gamma(
+        exponent: 256 / 563, chromaticities: [0.3127, 0.3290, 0.64, 0.33, 0.21, 0.71, 0.15, 0.06])
+
     /// White paper, as a share of the largest value: what is shown as white of SDR in an HDR picture.
     var paper: Double {
         if case .codePoints(let points) = self { return points.paper }

@@ -19,6 +19,10 @@ enum ColorTransform {
         case .profile(let bytes):
             source = Profile(icc: bytes, for: raster.layout)
             if source == nil {
+                // Grey under a profile of RGB means equal parts of it.
+                if raster.layout == .grey, Profile(icc: bytes, for: .rgb) != nil {
+                    return try toSRGB(try raster.asRGB(budget: budget), encoding, budget: budget)
+                }
                 warnings.append(profileIgnored)
             }
         case .codePoints(let points):
@@ -42,7 +46,11 @@ enum ColorTransform {
         case .codePoints(let points): isGrey ? points.hdr == nil : points.isPlain
         case .profile(let bytes):
             // One that cannot be used gives a warning when it is tried.
-            Profile(icc: bytes, for: isGrey ? .grey : .rgb).map { isIdentity($0, isGrey: isGrey) } ?? false
+            if isGrey, let grey = Profile(icc: bytes, for: .grey) {
+                isIdentity(grey, isGrey: true)
+            } else {
+                Profile(icc: bytes, for: .rgb).map { isIdentity($0, isGrey: false) } ?? false
+            }
         case .gamma: false
         }
     }
@@ -157,7 +165,21 @@ private final class Profile {
         case .cmyk: expected = cmsSigCmykData
         case .lab: expected = cmsSigLabData
         }
-        guard cmsGetColorSpace(pointer) == expected else { return nil }
+        guard cmsGetColorSpace(pointer) == expected, hasColors else { return nil }
+    }
+
+    /// False for primaries that span no colours; some writers leave them 0.
+    private var hasColors: Bool {
+        guard cmsIsMatrixShaper(pointer) != 0, cmsIsTag(pointer, cmsSigAToB0Tag) == 0,
+            cmsGetColorSpace(pointer) == cmsSigRgbData
+        else { return true }
+        let tags = [cmsSigRedColorantTag, cmsSigGreenColorantTag, cmsSigBlueColorantTag]
+        let primaries = tags.compactMap { cmsReadTag(pointer, $0)?.assumingMemoryBound(to: cmsCIEXYZ.self).pointee }
+        guard primaries.count == 3 else { return false }
+        let (r, g, b) = (primaries[0], primaries[1], primaries[2])
+        let volume =
+            r.X * (g.Y * b.Z - g.Z * b.Y) - r.Y * (g.X * b.Z - g.Z * b.X) + r.Z * (g.X * b.Y - g.Y * b.X)
+        return abs(volume) > 1e-4
     }
 
     convenience init?(_ points: CodePoints) {

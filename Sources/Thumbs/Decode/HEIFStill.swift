@@ -9,6 +9,8 @@ final class HEIFStill {
     private static let metadataBlocksMax = 16
     /// What libheif allows where nobody says otherwise (heif_context.cc).
     private static let longSideDefault = 32768
+    /// Threads of libheif, each with a tile of its own.
+    private static let tilesAtATime = 4
 
     /// Upright: after the container's turns and crop.
     let size: PixelSize
@@ -26,6 +28,8 @@ final class HEIFStill {
     private let handle: OpaquePointer
     /// Nil for a picture that libheif puts together in RGB.
     private let chroma: HEIFStructure.Chroma?
+    /// Pixels that are decoded at a time, before any crop; nil when they are too many to count.
+    private let decodedArea: Int?
 
     init(_ bytes: ByteView, _ structure: HEIFStructure) throws(Failure) {
         guard let context = heif_context_alloc() else { throw Failure(.internalError, "libheif could not be started.") }
@@ -35,6 +39,7 @@ final class HEIFStill {
         // The bound on pixels is ours; libheif's own is on each side, and panoramas are longer.
         let longSide = max(Self.longSideDefault, structure.size?.longSide ?? 0)
         heif_context_set_maximum_image_size_limit(context, Int32(clamping: longSide))
+        heif_context_set_max_decoding_threads(context, Int32(Self.tilesAtATime))
         var handle: OpaquePointer?
         var status = heif_context_read_from_memory_without_copy(context, bytes.bytes.baseAddress, bytes.count, nil)
         if status.code == heif_error_Ok { status = heif_context_get_primary_image_handle(context, &handle) }
@@ -49,6 +54,9 @@ final class HEIFStill {
             structure.uprightSize
             ?? PixelSize(
                 width: Int(heif_image_handle_get_width(handle)), height: Int(heif_image_handle_get_height(handle)))
+        // Rows of whole blocks.
+        let margin = product(size.width + size.height + 64, 64)
+        decodedArea = sum(structure.size == nil ? size.area : structure.decodedArea(atATime: Self.tilesAtATime), margin)
         depth = max(8, Int(heif_image_handle_get_luma_bits_per_pixel(handle)))
         readColor()
         readMetadata()
@@ -59,12 +67,22 @@ final class HEIFStill {
         heif_context_free(context)
     }
 
+    /// Of a pixel of 8 bits as it is coded: the decoder's own pictures and libheif's (measured at 24 megapixels, with dav1d and libde265).
+    private var codedBytes: Int {
+        switch chroma {
+        case .some(.none): isAV1 ? 5 : 4
+        case .c420: isAV1 ? 7 : 5
+        case .c422: isAV1 ? 9 : 6
+        case .c444, nil: isAV1 ? 13 : 8
+        }
+    }
+
     /// The whole picture: libheif knows no smaller scale.
     func decode(budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         let isDeep = depth > 8
         let sampleBytes = isDeep ? 2 : 1
-        // YCbCr of up to full chroma, libheif's RGB, and ours.
-        try budget.admit(product(size.width + 64, size.height + 64, sampleBytes, hasAlpha ? 12 : 9))
+        // Beside what is coded libheif's RGB and ours, when the decoder has let go of its own.
+        try budget.admit(decodedArea.flatMap { product($0, sampleBytes, hasAlpha ? 13 : max(9, codedBytes)) })
         guard let options = heif_decoding_options_alloc() else {
             throw Failure(.internalError, "libheif could not be started.")
         }
@@ -159,9 +177,9 @@ final class HEIFStill {
         guard depth == 8, let chroma, !hasAlpha, codePoints?.hdr == nil,
             codePoints?.matrix.map({ YCbCrCoding(matrix: $0, isFullRange: true) != nil }) ?? true
         else { return nil }
-        // The decoder's planes and those of libheif, some tiles, and ours.
+        // And the decoder's tables, and our planes.
         try budget.admit(
-            sum(product(size.width + 64, size.height + 64, 5), 16 << 20, Planes.byteCount(target)))
+            sum(decodedArea.flatMap { product($0, codedBytes) }, 16 << 20, Planes.byteCount(target)))
         var image: OpaquePointer?
         // Asked for nothing, libheif would give RGB.
         let (space, format) = Self.asCoded(chroma)

@@ -31,6 +31,19 @@ final class RAWDevelopment {
 
     deinit { libraw_close(raw) }
 
+    /// FFmpeg's name for the sensor's samples; nil for what it has no name for, such as Fujifilm's filter of six columns.
+    var pixelFormat: String? {
+        // Two bits a place, from the first row's first on; 3 is the second green.
+        let filters = raw.pointee.idata.filters
+        return switch filters & ~((filters & 0x5555_5555) << 1) {
+        case 0x9494_9494: "bayer_rggb16le"
+        case 0x1616_1616: "bayer_bggr16le"
+        case 0x6161_6161: "bayer_grbg16le"
+        case 0x4949_4949: "bayer_gbrg16le"
+        default: nil
+        }
+    }
+
     /// The largest embedded JPEG; nil where there is none.
     func preview() -> ByteView? {
         guard libraw_unpack_thumb(raw) == LIBRAW_SUCCESS.rawValue else { return nil }

@@ -101,3 +101,23 @@ final class Raster {
         }
     }
 }
+
+extension Raster {
+    /// From TIFF's numbers for L*a*b* to those of ICC's profiles of version 4, in place.
+    /// - Parameter hasSignedColors: a* and b* count from -128; else 16 bits are those of version 2.
+    func countAsICC(hasSignedColors: Bool) {
+        if depth == 8 {
+            guard hasSignedColors else { return }
+            for index in pixels.indices where index % 3 != 0 { pixels[index] ^= 0x80 }
+            return
+        }
+        let samples = pixels.bindMemory(to: UInt16.self)
+        for index in samples.indices {
+            let isLightness = index % 3 == 0
+            // 256 steps of 8 bits come to 65280, or to 65535; lightness is counted so in the first way only.
+            if isLightness, hasSignedColors { continue }
+            let value = hasSignedColors ? samples[index] ^ 0x8000 : samples[index]
+            samples[index] = UInt16(min(UInt32(value) + UInt32(value >> 8), 65535))
+        }
+    }
+}

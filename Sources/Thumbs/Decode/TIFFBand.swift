@@ -6,12 +6,16 @@ final class TIFFBand {
     private let tiff: OpaquePointer
     private let size: PixelSize
     private let samples: Int
+    private let coding: TIFFSamples
+    /// As they are given out.
     private let sampleBytes: Int
     private let isTiled: Bool
     private let isPlanar: Bool
     /// Of a tile or a strip.
     private let pieceSize: PixelSize
     private let piece: UnsafeMutableRawBufferPointer
+    /// The piece as libtiff gives it, where its samples are others.
+    private let coded: UnsafeMutableRawBufferPointer?
     private let rows: UnsafeMutableRawBufferPointer
     /// TIFF's own L*a*b* has its grey at 0 of a* and b*.
     private let hasSignedColors: Bool
@@ -26,7 +30,8 @@ final class TIFFBand {
         samples = rows.samples
         isPlanar = rows.isPlanar
         hasSignedColors = rows.hasSignedColors
-        sampleBytes = rows.depth / 8
+        coding = rows.coding
+        sampleBytes = coding.depth / 8
         isTiled = TIFFIsTiled(tiff) != 0
         var (width, height) = (UInt32(0), UInt32(0))
         if isTiled {
@@ -39,16 +44,22 @@ final class TIFFBand {
         }
         pieceSize = PixelSize(width: Int(width), height: Int(height))
         let count = product(pieceSize.width, pieceSize.height, isPlanar ? 1 : samples, sampleBytes)
+        let codedCount = product(pieceSize.width, isPlanar ? 1 : samples).flatMap(coding.rowBytes).flatMap {
+            product($0, Int(height))
+        }
         let rowCount = product(size.width, min(pieceSize.height, size.height), samples, sampleBytes)
-        try budget.admit(sum(count, rowCount))
+        try budget.admit(sum(count, coding.isPlain ? 0 : codedCount, rowCount))
         // libtiff's own count, by which it writes.
-        guard let count, let rowCount, count > 0, Int(isTiled ? TIFFTileSize(tiff) : TIFFStripSize(tiff)) == count
+        guard let count, let codedCount, let rowCount, count > 0,
+            Int(isTiled ? TIFFTileSize(tiff) : TIFFStripSize(tiff)) == codedCount
         else { throw .corrupt("tiles of \(width)x\(height)") }
         piece = .allocate(byteCount: count, alignment: 16)
+        coded = coding.isPlain ? nil : .allocate(byteCount: codedCount, alignment: 16)
         self.rows = .allocate(byteCount: rowCount, alignment: 16)
     }
     deinit {
         piece.deallocate()
+        coded?.deallocate()
         rows.deallocate()
     }
 
@@ -70,12 +81,14 @@ final class TIFFBand {
         for plane in 0..<(isPlanar ? samples : 1) {
             for left in stride(from: 0, to: size.width, by: pieceSize.width) {
                 let (x, y, sample) = (UInt32(left), UInt32(top), UInt16(plane))
+                let target = (coded ?? piece).baseAddress
                 let got =
                     isTiled
-                    ? TIFFReadTile(tiff, piece.baseAddress, x, y, 0, sample)
-                    : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, sample), piece.baseAddress, -1)
+                    ? TIFFReadTile(tiff, target, x, y, 0, sample)
+                    : TIFFReadEncodedStrip(tiff, TIFFComputeStrip(tiff, y, sample), target, -1)
                 if got >= 0 {
                     readCount += 1
+                    expand(rowCount: min(pieceSize.height, size.height - top))
                 } else {
                     isDamaged = true
                     fillWithGrey(plane: plane)
@@ -84,6 +97,13 @@ final class TIFFBand {
             }
         }
         return readCount > 0
+    }
+
+    private func expand(rowCount: Int) {
+        guard let coded = coded?.baseAddress, let piece = piece.baseAddress else { return }
+        let count = pieceSize.width * (isPlanar ? 1 : samples)
+        let codedBytes = coding.rowBytes(count) ?? 0
+        for y in 0..<rowCount { coding.expand(coded + y * codedBytes, count, into: piece + y * count * sampleBytes) }
     }
 
     private func fillWithGrey(plane: Int) {

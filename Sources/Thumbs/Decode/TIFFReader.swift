@@ -7,7 +7,7 @@ final class TIFFReader {
     /// Rows whose samples can be taken as they are.
     struct PlainRows {
         var layout: Raster.Layout
-        var depth: Int
+        var coding: TIFFSamples
         /// Of one pixel in the file, with those that are left out.
         var samples: Int
         var isInverted: Bool
@@ -16,6 +16,7 @@ final class TIFFReader {
         var isPlanar: Bool
         /// TIFF's own L*a*b* counts a* and b* from -128, ICC's from 0.
         var hasSignedColors = false
+        var depth: Int { coding.depth }
     }
 
     /// What is thrown while opening closes the file only when everything has a value.
@@ -41,6 +42,14 @@ final class TIFFReader {
         }
         size = PixelSize(width: Self.get32(opened, TIFFTAG_IMAGEWIDTH), height: Self.get32(opened, TIFFTAG_IMAGELENGTH))
         plainRows = Self.plainRows(opened, width: size.width)
+        // libtiff's own RGBA takes all numbers for unsigned ones, but for those of its logarithmic codec.
+        let format = Self.get16(opened, TIFFTAG_SAMPLEFORMAT)
+        guard
+            plainRows != nil || [SAMPLEFORMAT_UINT, SAMPLEFORMAT_VOID].contains(Int32(format))
+                || [COMPRESSION_SGILOG, COMPRESSION_SGILOG24].contains(Int32(compression))
+        else {
+            throw .unsupported("TIFF of \(Self.get16(opened, TIFFTAG_BITSPERSAMPLE))-bit numbers of kind \(format)")
+        }
     }
 
     deinit { TIFFClose(tiff) }
@@ -53,19 +62,37 @@ final class TIFFReader {
             size: PixelSize(width: size.width, height: 1), layout: rows.layout, depth: rows.depth, budget: budget)
         let resampler = try Resampler(
             source: size, target: target, layout: rows.layout.withoutAlpha, depth: rows.depth, budget: budget)
-        try budget.admit(sum(codedBytes, Int(TIFFScanlineSize(tiff))))
+        let lineBytes = Int(TIFFScanlineSize(tiff)) + 64
+        let sampleCount = size.width * rows.samples
+        let sampleBytes = rows.depth / 8
+        try budget.admit(sum(codedBytes, lineBytes, product(sampleCount, sampleBytes)))
         let band =
             rows.isPlanar || TIFFIsTiled(tiff) != 0
             ? try TIFFBand(tiff, size, rows: rows, budget: budget) : nil
+        let coded = UnsafeMutableRawPointer.allocate(byteCount: lineBytes, alignment: 16)
         let line =
-            band == nil
-            ? UnsafeMutableRawPointer.allocate(byteCount: Int(TIFFScanlineSize(tiff)) + 64, alignment: 16) : nil
-        defer { line?.deallocate() }
+            rows.coding.isPlain
+            ? nil : UnsafeMutableRawPointer.allocate(byteCount: sampleCount * sampleBytes, alignment: 16)
+        defer {
+            coded.deallocate()
+            line?.deallocate()
+        }
         func read(_ y: Int) -> UnsafeMutableRawPointer? {
             if let band { return band.row(y) }
-            return TIFFReadScanline(tiff, line, UInt32(y), 0) == 1 ? line : nil
+            guard TIFFReadScanline(tiff, coded, UInt32(y), 0) == 1 else { return nil }
+            guard let line else { return coded }
+            rows.coding.expand(coded, sampleCount, into: line)
+            return line
         }
-        let sampleBytes = rows.depth / 8
+        var encoding = rows.layout == .lab ? .plain : encoding
+        if rows.coding.isFloat, case .plain = encoding {
+            // Light, unless grey leaves its range: then something else was measured, which is shown from its least to its most.
+            encoding = .gamma(exponent: 1, chromaticities: nil)
+            if rows.layout == .grey {
+                for y in 0..<size.height { _ = read(y) }
+                if rows.coding.showAllThatWasSeen() { encoding = .plain }
+            }
+        }
         let (kept, step) = (rows.layout.channelCount * sampleBytes, rows.samples * sampleBytes)
         let bytes = row.pixels.bindMemory(to: UInt8.self)
         let rowBytes = row.rowBytes
@@ -78,7 +105,7 @@ final class TIFFReader {
                     (row.row(0) + x * kept).copyMemory(
                         from: line + x * step, byteCount: kept == step ? rowBytes : kept)
                 }
-                if rows.hasSignedColors { for index in 0..<rowBytes where index % 3 != 0 { bytes[index] ^= 0x80 } }
+                if rows.layout == .lab { row.countAsICC(hasSignedColors: rows.hasSignedColors) }
                 if rows.isInverted { for index in 0..<rowBytes { bytes[index] = ~bytes[index] } }
             } else {
                 damagedRows += 1
@@ -89,27 +116,33 @@ final class TIFFReader {
         }
         guard damagedRows < size.height else { throw .corrupt("libtiff: no row can be read") }
         return DecodedPicture(
-            raster: resampler.result, encoding: rows.layout == .lab ? .plain : encoding,
+            raster: resampler.result, encoding: encoding,
             warnings: damagedRows > 0 || band?.isDamaged == true ? [DecodedPicture.damaged] : [])
     }
 
     /// Strips or tiles whose lengths are looked at.
     private static let pieceCountMax = 1_000_000
+    /// Codecs that decode a strip or tile whole, and take as much again for it: LERC, JBIG, WebP.
+    private static let wholePieceCompressions: Set<Int32> = [COMPRESSION_LERC, COMPRESSION_JBIG, COMPRESSION_WEBP]
 
-    /// The longest strip or tile as it is in the file: libtiff reads each whole.
-    private var codedBytes: Int {
+    /// What libtiff takes for the longest strip or tile: it reads each whole as it is in the file.
+    private var codedBytes: Int? {
         let count = Int(TIFFIsTiled(tiff) != 0 ? TIFFNumberOfTiles(tiff) : TIFFNumberOfStrips(tiff))
         let longest = (0..<min(count, Self.pieceCountMax)).lazy.map { TIFFGetStrileByteCount(self.tiff, UInt32($0)) }
             .max()
-        return min(Int(clamping: longest ?? 0), source.bytes.count)
+        let isWhole = Self.wholePieceCompressions.contains(Int32(Self.get16(tiff, TIFFTAG_COMPRESSION)))
+        return sum(
+            min(Int(clamping: longest ?? 0), source.bytes.count), isWhole ? product(2, pieceBytes) : 0)
     }
 
-    /// Everything that libtiff can show: palettes, YCbCr, 1 to 4 bits …
+    /// Of a strip or tile, decoded.
+    private var pieceBytes: Int { Int(TIFFIsTiled(tiff) != 0 ? TIFFTileSize(tiff) : TIFFStripSize(tiff)) }
+
+    /// Everything else that libtiff can show: palettes, YCbCr …
     func decodeRGBA(encoding: ColorEncoding, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         try budget.admit(
             sum(
-                product(size.width, size.height, 4), codedBytes,
-                Int(TIFFIsTiled(tiff) != 0 ? TIFFTileSize(tiff) : TIFFStripSize(tiff))))
+                product(size.width, size.height, 4), codedBytes, pieceBytes))
         var message = [CChar](repeating: 0, count: 1024)
         guard TIFFRGBAImageOK(tiff, &message) != 0 else {
             throw Failure(
@@ -134,10 +167,14 @@ final class TIFFReader {
     private static func plainRows(_ tiff: OpaquePointer, width: Int) -> PlainRows? {
         let (bits, samples) = (get16(tiff, TIFFTAG_BITSPERSAMPLE), get16(tiff, TIFFTAG_SAMPLESPERPIXEL))
         let isPlanar = samples > 1 && get16(tiff, TIFFTAG_PLANARCONFIG) == PLANARCONFIG_SEPARATE
-        guard bits == 8 || bits == 16, samples >= 1, samples <= 8,
-            get16(tiff, TIFFTAG_SAMPLEFORMAT) == SAMPLEFORMAT_UINT
-        else { return nil }
         let photometric = Int32(get16(tiff, TIFFTAG_PHOTOMETRIC))
+        var format = get16(tiff, TIFFTAG_SAMPLEFORMAT)
+        // Of L*a*b* two samples have a sign, whatever is said of all of them.
+        if photometric == PHOTOMETRIC_CIELAB, format == SAMPLEFORMAT_INT { format = Int(SAMPLEFORMAT_UINT) }
+        // This libtiff's JPEG has 8 bits.
+        let isJPEG = get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG
+        guard let coding = TIFFSamples(bits: bits, format: format), samples >= 1, samples <= 8, !isJPEG || bits == 8
+        else { return nil }
         var (extraCount, kinds) = (UInt16(0), UnsafeMutablePointer<UInt16>?.none)
         _ = rushes_tiff_get_extra_samples(tiff, &extraCount, &kinds)
         let alpha = extraCount > 0 ? kinds.map { Int32($0[0]) } : nil
@@ -148,21 +185,20 @@ final class TIFFReader {
             layout = hasAlpha && samples >= 2 && photometric == PHOTOMETRIC_MINISBLACK ? .greyAlpha : .grey
         case PHOTOMETRIC_RGB where samples >= 3: layout = hasAlpha && samples >= 4 ? .rgba : .rgb
         case PHOTOMETRIC_YCBCR
-        where samples == 3 && !isPlanar && TIFFIsTiled(tiff) == 0
-            && get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG:
+        where samples == 3 && !isPlanar && TIFFIsTiled(tiff) == 0 && isJPEG:
             guard rushes_tiff_jpeg_as_rgb(tiff) != 0 else { return nil }
             layout = .rgb
         case PHOTOMETRIC_SEPARATED where samples >= 4: layout = .cmyk
-        case PHOTOMETRIC_CIELAB where samples >= 3 && bits == 8, PHOTOMETRIC_ICCLAB where samples >= 3 && bits == 8:
+        case PHOTOMETRIC_CIELAB where samples >= 3 && coding.isPlain,
+            PHOTOMETRIC_ICCLAB where samples >= 3 && coding.isPlain:
             layout = .lab
         default: return nil
         }
-        guard let lineBytes = product(width, isPlanar ? 1 : samples, bits / 8), Int(TIFFScanlineSize(tiff)) == lineBytes
-        else {
-            return nil
-        }
+        guard let lineBytes = product(width, isPlanar ? 1 : samples).flatMap(coding.rowBytes),
+            Int(TIFFScanlineSize(tiff)) == lineBytes
+        else { return nil }
         return PlainRows(
-            layout: layout, depth: bits, samples: samples, isInverted: photometric == PHOTOMETRIC_MINISWHITE,
+            layout: layout, coding: coding, samples: samples, isInverted: photometric == PHOTOMETRIC_MINISWHITE,
             isPremultiplied: layout.hasAlpha && alpha == EXTRASAMPLE_ASSOCALPHA,
             isPlanar: isPlanar,
             hasSignedColors: photometric == PHOTOMETRIC_CIELAB)

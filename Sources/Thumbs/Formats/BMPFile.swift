@@ -33,7 +33,8 @@ struct BMPFile: PictureFile {
     }
 
     func decodeRows(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPicture? {
-        let layout: Raster.Layout = structure.alpha == nil ? .rgb : .rgba
+        let alpha = shownAlpha
+        let layout: Raster.Layout = alpha == nil ? .rgb : .rgba
         let line = try Raster(
             size: PixelSize(width: header.size.width, height: 1), layout: layout, depth: 8, budget: budget)
         let resampler = try Resampler(
@@ -54,7 +55,7 @@ struct BMPFile: PictureFile {
                 let row = runs.row(stored)
                 for x in 0..<header.size.width { place(colors[Int(row[x])], at: x, output) }
             } else {
-                read(stored, colors, into: output)
+                read(stored, colors, alpha, into: output)
             }
             line.flattenOnWhite()
             resampler.take(line.row(0))
@@ -76,17 +77,35 @@ struct BMPFile: PictureFile {
         (output[x * 3], output[x * 3 + 1], output[x * 3 + 2]) = color
     }
 
-    private func read(_ stored: Int, _ colors: [(UInt8, UInt8, UInt8)], into output: UnsafeMutablePointer<UInt8>) {
-        let rowBytes = structure.rowBytes ?? 0, width = header.size.width, bits = structure.bits
-        let row = bytes.clamped(at: structure.pixelOffset + stored * rowBytes, count: rowBytes).bytes
-        func pixel(_ x: Int) -> UInt32 {
-            var value: UInt32 = 0
-            for byte in 0..<(bits / 8) {
-                let index = x * bits / 8 + byte
-                value |= UInt32(index < row.count ? row[index] : 0) << UInt32(8 * byte)
-            }
-            return value
+    /// Nil also where no pixel would be seen: whoever names a mask and leaves it empty means the colours.
+    private var shownAlpha: BMPStructure.Mask? {
+        guard let alpha = structure.alpha else { return nil }
+        for stored in 0..<header.size.height {
+            let row = row(stored)
+            for x in 0..<header.size.width where alpha.value(pixel(x, of: row)) > 0 { return alpha }
         }
+        return nil
+    }
+
+    private func row(_ stored: Int) -> UnsafeRawBufferPointer {
+        let rowBytes = structure.rowBytes ?? 0
+        return bytes.clamped(at: structure.pixelOffset + stored * rowBytes, count: rowBytes).bytes
+    }
+
+    private func pixel(_ x: Int, of row: UnsafeRawBufferPointer) -> UInt32 {
+        var value: UInt32 = 0
+        for byte in 0..<(structure.bits / 8) {
+            let index = x * structure.bits / 8 + byte
+            value |= UInt32(index < row.count ? row[index] : 0) << UInt32(8 * byte)
+        }
+        return value
+    }
+
+    private func read(
+        _ stored: Int, _ colors: [(UInt8, UInt8, UInt8)], _ alpha: BMPStructure.Mask?,
+        into output: UnsafeMutablePointer<UInt8>
+    ) {
+        let row = row(stored), width = header.size.width, bits = structure.bits
         if bits <= 8 {
             let perByte = 8 / bits, last = UInt8(truncatingIfNeeded: (1 << bits) - 1)
             for x in 0..<width {
@@ -96,11 +115,11 @@ struct BMPFile: PictureFile {
         } else if bits == 24, row.count >= width * 3 {
             for x in 0..<width { place((row[x * 3 + 2], row[x * 3 + 1], row[x * 3]), at: x, output) }
         } else {
-            let channels = structure.alpha == nil ? 3 : 4
+            let channels = alpha == nil ? 3 : 4
             for x in 0..<width {
-                let value = pixel(x)
+                let value = pixel(x, of: row)
                 for channel in 0..<3 { output[x * channels + channel] = structure.masks[channel]?.value(value) ?? 0 }
-                if let alpha = structure.alpha { output[x * 4 + 3] = alpha.value(value) }
+                if let alpha { output[x * 4 + 3] = alpha.value(value) }
             }
         }
     }

@@ -10,11 +10,14 @@ final class HEIFFile: PictureFile {
     private let limits: MediaLimits
     /// Nil for a sequence without a still.
     private let still: HEIFStill?
+    /// Of a copy of the file with another table of items.
+    private let copyBytes: Int
 
     init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.input = input
         self.limits = limits
         var (bytes, structure) = (input.bytes, HEIFStructure(input.bytes))
+        var copyBytes = 0
         // The size is known before libheif looks at anything.
         if let size = structure.size {
             try PictureHeader(size: size, codec: "").admit(limits)
@@ -25,10 +28,13 @@ final class HEIFFile: PictureFile {
             try MemoryBudget(limits, input: input).admit(sum(bytes.count, bytes.count, HEIFIdentities.metaBytesMax))
             if let resolved = HEIFIdentities.resolved(bytes, structure) {
                 bytes = ByteView(resolved)
+                copyBytes = bytes.count
                 structure = HEIFStructure(bytes)
                 if let size = structure.size { try PictureHeader(size: size, codec: "").admit(limits) }
             }
         }
+
+        self.copyBytes = copyBytes
 
         var header: PictureHeader
         still = try Self.still(bytes, structure)
@@ -61,11 +67,11 @@ final class HEIFFile: PictureFile {
             let raster = try SequenceDecoder.firstFrame(input, limits: limits, budget: budget)
             return DecodedPicture(raster: raster, encoding: header.encoding)
         }
-        return try still.decode(budget: budget)
+        return try still.decode(budget: budget.less(copyBytes))
     }
 
     func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
-        try still?.decodePlanes(target, budget: budget)
+        try still?.decodePlanes(target, budget: budget.less(copyBytes))
     }
 
     /// - Returns: nil for a sequence without a still, or with one that libheif refuses: its first frame is the picture then.

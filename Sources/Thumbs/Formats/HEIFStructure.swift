@@ -67,14 +67,25 @@ struct HEIFStructure {
         return flags & 0x08 == 0 ? .c444 : flags & 0x04 == 0 ? .c422 : .c420
     }
 
-    func property(_ type: String) -> ISOBox? { primary.flatMap { items[$0]?.properties.first(type) } }
-
     /// As the primary item is stored.
-    var size: PixelSize? {
-        guard let body = property("ispe")?.body, let width = body.u32(at: 4), let height = body.u32(at: 8) else {
-            return nil
-        }
+    var size: PixelSize? { primary.flatMap(storedSize) }
+
+    private func storedSize(_ item: Int) -> PixelSize? {
+        guard let body = items[item]?.properties.first("ispe")?.body, let width = body.u32(at: 4),
+            let height = body.u32(at: 8)
+        else { return nil }
         return PixelSize(width: Int(width), height: Int(height))
+    }
+
+    /// Of the primary item as it is stored and, beside it, of as many of its largest piece as are decoded at a time; nil when it does not fit.
+    func decodedArea(atATime: Int) -> Int? {
+        let pieces = primary.flatMap { sources[$0] } ?? []
+        var largest = 0
+        for piece in pieces.lazy.compactMap(storedSize) {
+            guard let area = piece.area else { return nil }
+            largest = max(largest, area)
+        }
+        return sum(size?.area ?? 0, product(largest, min(pieces.count, atATime)))
     }
 
     /// As it is shown: cropped and turned in the order in which the properties are listed, wherever `ispe` stands among them.

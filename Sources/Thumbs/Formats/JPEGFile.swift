@@ -9,7 +9,8 @@ struct JPEGFile: PictureFile {
     private let hasEnd: Bool
     private let hasStrayBytes: Bool
 
-    init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
+    /// - Parameter isAdobeRGB: who holds this picture says so of its numbers.
+    init(_ bytes: ByteView, limits: MediaLimits, isAdobeRGB: Bool = false) throws(Failure) {
         guard let structure = JPEGStructure(bytes) else { throw .corrupt("no start marker") }
         guard let frame = structure.frame else {
             throw structure.hasEnd ? .corrupt("no frame header") : .truncated("no frame header")
@@ -17,12 +18,13 @@ struct JPEGFile: PictureFile {
         self.bytes = bytes
         self.frame = frame
         hasEnd = structure.hasEnd
-        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp)
+        let metadata = PhotoMetadata(exif: structure.exif, xmp: structure.xmp, iptc: structure.iptc)
         hasStrayBytes = structure.hasStrayBytes
         header = PictureHeader(
             size: frame.size, orientation: metadata.orientation ?? .upright, codec: "mjpeg",
             pixelFormat: structure.isRGB ? "gbrp" : Self.pixelFormat(frame),
-            encoding: structure.profile.map { .profile($0) } ?? .plain,
+            encoding: structure.profile.map { .profile($0) }
+                ?? (metadata.isAdobeRGB || isAdobeRGB ? .adobeRGB : .plain),
             hasGainMap: structure.hasGainMap, metadata: metadata,
             warnings: structure.hasBrokenProfile ? [ColorTransform.profileIgnored] : [])
         try header.admit(limits)

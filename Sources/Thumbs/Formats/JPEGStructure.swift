@@ -35,6 +35,7 @@ struct JPEGStructure {
     private(set) var hasEnd = false
     private(set) var exif: [ByteView] = []
     private(set) var xmp: ByteView?
+    private(set) var iptc: ByteView?
     /// Google's, Apple's or ISO's mark of a second picture that brightens the first (ISO 21496-1).
     private(set) var hasGainMap = false
     /// Bytes that belong to no segment lie before the picture's data.
@@ -150,6 +151,10 @@ struct JPEGStructure {
                 xmp = body.suffix(from: 29)
                 hasGainMap = hasGainMap || XMP.namesGainMap(body)
             }
+        case 0xED where !hasScan && body.starts(with: "Photoshop 3.0\0"):
+            iptc =
+                iptc
+                ?? PhotoshopResources.read(body.suffix(from: 14)).first { $0.id == PhotoshopResources.iptc }?.body
         case 0xE2 where !hasScan && body.starts(with: "ICC_PROFILE\0"):
             guard let index = body.byte(at: 12), let count = body.byte(at: 13), index > 0, index <= count else {
                 return

@@ -14,14 +14,17 @@ struct JXLFile: PictureFile {
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         self.bytes = bytes
-        let reader = try JXLReader(bytes, events: JXL_DEC_BASIC_INFO.rawValue | JXL_DEC_COLOR_ENCODING.rawValue)
+        // Told to turn nothing, libjxl says how the picture lies.
+        let reader = try JXLReader(
+            bytes, events: JXL_DEC_BASIC_INFO.rawValue | JXL_DEC_COLOR_ENCODING.rawValue, turns: false)
         try reader.advance(to: JXL_DEC_BASIC_INFO)
         let info = try reader.info()
         hasAlpha = info.alpha_bits > 0
         isGrey = info.num_color_channels == 1
         depth = info.bits_per_sample > 8 ? 16 : 8
+        let turn = Orientation(exif: Int(info.orientation.rawValue)) ?? .upright
         var header = PictureHeader(
-            size: PixelSize(width: Int(info.xsize), height: Int(info.ysize)), codec: "jpegxl",
+            size: turn.size(ofStored: PixelSize(width: Int(info.xsize), height: Int(info.ysize))), codec: "jpegxl",
             pixelFormat: (isGrey ? (hasAlpha ? "ya" : "gray") : (hasAlpha ? "rgba" : "rgb"))
                 + (depth == 16 ? (isGrey ? "16" : hasAlpha ? "64" : "48") + "le" : isGrey ? "" : hasAlpha ? "" : "24"))
         try header.admit(limits)
@@ -39,7 +42,7 @@ struct JXLFile: PictureFile {
         header.metadata = PhotoMetadata(exif: exif, xmp: boxes.first("xml ")?.body)
         // The codestream's own orientation is the one that counts, and libjxl has applied it.
         header.metadata.orientation = nil
-        header.containerTurn = Orientation(exif: Int(info.orientation.rawValue))
+        header.containerTurn = turn
         if info.have_animation != 0 {
             let (frames, ticks) = try Self.countFrames(bytes)
             let rate = Double(info.animation.tps_numerator) / Double(max(1, info.animation.tps_denominator))
@@ -90,11 +93,13 @@ final class JXLReader {
     private let decoder: OpaquePointer
     private let bytes: ByteView
 
-    init(_ bytes: ByteView, events: UInt32) throws(Failure) {
+    /// - Parameter turns: by the picture's own orientation, as libjxl does by itself.
+    init(_ bytes: ByteView, events: UInt32, turns: Bool = true) throws(Failure) {
         guard let decoder = JxlDecoderCreate(nil) else { throw Failure(.internalError, "libjxl could not be started.") }
         self.decoder = decoder
         self.bytes = bytes
         guard JxlDecoderSubscribeEvents(decoder, Int32(bitPattern: events)) == JXL_DEC_SUCCESS,
+            JxlDecoderSetKeepOrientation(decoder, turns ? JXL_FALSE : JXL_TRUE) == JXL_DEC_SUCCESS,
             JxlDecoderSetInput(decoder, bytes.bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count)
                 == JXL_DEC_SUCCESS
         else { throw Failure(.internalError, "libjxl could not be started.") }

@@ -8,6 +8,10 @@ struct PNGFile: PictureFile {
 
     let header: PictureHeader
     private let bytes: ByteView
+    /// libpng leaves aside what is a little wrong with it, and what does not fit the colours as they are stored.
+    private let profile: ByteView?
+    /// Of the limited range so many bits.
+    private let limitedBits: Int?
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         guard let structure = PNGStructure(bytes) else { throw .corrupt("no PNG signature") }
@@ -15,6 +19,8 @@ struct PNGFile: PictureFile {
             throw structure.hasEnd || bytes.count > 64 ? .corrupt("no header chunk") : .truncated("no header chunk")
         }
         self.bytes = bytes
+        profile = structure.iccp.flatMap(PNGText.profile)
+        limitedBits = structure.isLimited ? max(8, structure.depth) : nil
         var (exif, xmp): ([ByteView], ByteView?) = (structure.exif, nil)
         for text in structure.texts {
             switch PNGText.block(type: text.type, text.body) {
@@ -34,17 +40,20 @@ struct PNGFile: PictureFile {
         guard structure.hasPixels else { throw .corrupt("no IDAT chunk") }
     }
 
-    /// The whole picture, for one that comes in several passes.
+    /// The whole picture, for one that comes in several passes or has to be stretched.
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         let reader = try PNGReader(bytes, size: header.size)
         let raster = try Raster(size: header.size, layout: reader.layout, depth: reader.depth, budget: budget)
         try reader.readAll(into: raster)
+        if let limitedBits {
+            raster.expand(channels: 0..<raster.layout.withoutAlpha.channelCount, from: .limited(limitedBits))
+        }
         return DecodedPicture(raster: raster, encoding: encoding(reader.pointer))
     }
 
     func decodeRows(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPicture? {
         let reader = try PNGReader(bytes, size: header.size)
-        guard reader.passes == 1 else { return nil }
+        guard reader.passes == 1, limitedBits == nil else { return nil }
         let line = try Raster(
             size: PixelSize(width: header.size.width, height: 1), layout: reader.layout, depth: reader.depth,
             budget: budget)
@@ -63,11 +72,7 @@ struct PNGFile: PictureFile {
     /// The order of precedence of the standard: cICP, iCCP, sRGB, gAMA with cHRM.
     private func encoding(_ reader: UnsafeMutablePointer<rushes_png>) -> ColorEncoding {
         if let points = header.codePoints { return .codePoints(points) }
-        var profile: UnsafePointer<UInt8>?
-        var count: UInt32 = 0
-        if rushes_png_profile(reader, &profile, &count) != 0, let profile {
-            return .profile(ByteView(Array(UnsafeBufferPointer(start: profile, count: Int(count)))))
-        }
+        if let profile { return .profile(profile) }
         var exponent = 0.0
         guard rushes_png_is_srgb(reader) == 0, rushes_png_gamma(reader, &exponent) != 0 else { return .plain }
         var xy = [Double](repeating: 0, count: 8)

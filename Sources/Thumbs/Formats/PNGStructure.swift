@@ -6,6 +6,10 @@ struct PNGStructure {
     private(set) var hasPixels = false
     private(set) var hasEnd = false
     private(set) var codePoints: CodePoints?
+    /// The colours are in the limited range.
+    private(set) var isLimited = false
+    /// As it is stored: a name, then packed.
+    private(set) var iccp: ByteView?
     private(set) var exif: [ByteView] = []
     /// Text that may hold EXIF or XMP, as it is stored.
     private(set) var texts: [(type: String, body: ByteView)] = []
@@ -51,6 +55,8 @@ struct PNGStructure {
             guard let primaries = body.byte(at: 0), let transfer = body.byte(at: 1), let matrix = body.byte(at: 2)
             else { return }
             codePoints = CodePoints(primaries: Int(primaries), transfer: Int(transfer), matrix: Int(matrix))
+            isLimited = body.byte(at: 3) == 0
+        case "iCCP": iccp = iccp ?? body
         case "eXIf": if exif.count < JPEGStructure.exifCountMax { exif.append(body) }
         case "tEXt", "zTXt", "iTXt":
             if texts.count < Self.textCountMax, PNGText.isMetadata(body) { texts.append((type, body)) }

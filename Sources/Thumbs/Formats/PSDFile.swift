@@ -14,10 +14,11 @@ struct PSDFile: PictureFile {
         }
         self.bytes = bytes
         self.structure = structure
-        let metadata = PhotoMetadata(exif: structure.exif.map { [$0] } ?? [], xmp: structure.xmp)
+        let metadata = PhotoMetadata(exif: structure.exif.map { [$0] } ?? [], xmp: structure.xmp, iptc: structure.iptc)
         header = PictureHeader(
             size: structure.size, orientation: metadata.orientation ?? .upright, codec: "psd",
-            encoding: structure.profile.map { .profile($0) } ?? .plain, metadata: metadata)
+            pixelFormat: structure.pixelFormat, encoding: structure.profile.map { .profile($0) } ?? .plain,
+            metadata: metadata)
         try header.admit(limits)
         guard structure.depth == 8 || structure.depth == 16 else {
             throw .unsupported("PSD of \(structure.depth) bits a channel")

@@ -9,10 +9,11 @@ struct PSDStructure {
     private(set) var profile: ByteView?
     private(set) var exif: ByteView?
     private(set) var xmp: ByteView?
+    private(set) var iptc: ByteView?
+    /// A channel of the merged picture is its transparency. Its colours lie on white all the same.
+    private(set) var hasAlpha = false
     /// Where the merged picture's compression is told; nil when the file ends before.
     private(set) var pictureOffset: Int?
-
-    static let resourceCountMax = 10_000
 
     init?(_ bytes: ByteView) {
         guard bytes.starts(with: "8BPS"), let version = bytes.u16(at: 4), version == 1 || version == 2,
@@ -31,27 +32,38 @@ struct PSDStructure {
         let layers = resources + 4 + resourcesLength
         let layersLength =
             isLarge ? bytes.u64(at: layers).flatMap(Int.init(exactly:)) : bytes.u32(at: layers).map(Int.init)
+        // The layers' own length, then their number: below 0 it says that the first channel behind the colours is transparency.
+        let ownLength = isLarge ? bytes.u64(at: layers + 8) : bytes.u32(at: layers + 4).map(UInt64.init)
+        if let layersLength, layersLength > 0, let ownLength, ownLength > 0 {
+            hasAlpha = bytes.u16(at: layers + (isLarge ? 16 : 8)).map { $0 >> 15 == 1 } ?? false
+        }
         guard let layersLength, let offset = sum(layers, isLarge ? 8 : 4, layersLength), offset + 2 <= bytes.count
         else { return }
         pictureOffset = offset
     }
 
+    /// FFmpeg's name, as far as it has one.
+    var pixelFormat: String? {
+        switch (mode, depth) {
+        case (1, 8), (8, 8): hasAlpha ? "ya8" : "gray"
+        case (1, 16), (8, 16): hasAlpha ? "ya16be" : "gray16be"
+        case (2, 8): "pal8"
+        case (3, 8): hasAlpha ? "gbrap" : "gbrp"
+        case (3, 16): hasAlpha ? "gbrap16be" : "gbrp16be"
+        case (4, 8): "cmyk"
+        default: nil
+        }
+    }
+
     private mutating func readResources(_ bytes: ByteView) {
-        var offset = 0
-        for _ in 0..<Self.resourceCountMax {
-            guard bytes.starts(with: "8BIM", at: offset), let id = bytes.u16(at: offset + 4),
-                let name = bytes.byte(at: offset + 6)
-            else { return }
-            let start = offset + 6 + (Int(name) + 2) / 2 * 2
-            guard let length = bytes.u32(at: start).map(Int.init) else { return }
-            let body = bytes.clamped(at: start + 4, count: length)
+        for (id, body) in PhotoshopResources.read(bytes) {
             switch id {
+            case PhotoshopResources.iptc: iptc = body
             case 1039: profile = body
             case 1058: exif = body
             case 1060: xmp = body
-            default: break
+            default: continue
             }
-            offset = start + 4 + (length + 1) / 2 * 2
         }
     }
 }

@@ -9,6 +9,8 @@ final class RAWFile: PictureFile {
     private let limits: MediaLimits
     private let raw: RAWDevelopment?
     private let previews: [JPEGFile]
+    /// Of the preview as LibRaw holds it, and of our copy.
+    private let copyBytes: Int
 
     init(_ bytes: ByteView, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.limits = limits
@@ -42,8 +44,10 @@ final class RAWFile: PictureFile {
             codec = structure.isDNG ? "dng" : "raw"
         }
         raw = try? RAWDevelopment(bytes, limits: limits)
-        if let preview = raw?.preview() { candidates.append(preview) }
-        previews = candidates.compactMap { try? JPEGFile($0, limits: limits) }
+        let preview = raw?.preview()
+        copyBytes = 2 * (preview?.count ?? 0)
+        if let preview { candidates.append(preview) }
+        previews = candidates.compactMap { try? JPEGFile($0, limits: limits, isAdobeRGB: metadata.isAdobeRGB) }
             .sorted { $0.header.size.longSide > $1.header.size.longSide }
 
         guard let size = stated ?? Self.shownSize(raw: raw?.size, preview: previews.first?.header.size) else {
@@ -51,7 +55,7 @@ final class RAWFile: PictureFile {
         }
         header = PictureHeader(
             size: size, orientation: metadata.orientation ?? raw?.orientation ?? .upright, codec: codec,
-            metadata: metadata, warnings: warnings)
+            pixelFormat: raw?.pixelFormat, metadata: metadata, warnings: warnings)
         try header.admit(limits)
         guard raw != nil || !previews.isEmpty else { throw .unsupported("a camera raw that LibRaw does not know") }
     }
@@ -66,7 +70,7 @@ final class RAWFile: PictureFile {
     private static func isAlike(_ a: Int, _ b: Int) -> Bool { abs(Double(a - b)) <= sideTolerance * Double(max(a, b)) }
 
     func decodePlanes(_ target: PixelSize, budget: MemoryBudget) throws(Failure) -> DecodedPlanes? {
-        let wanted = min(target.longSide, header.size.longSide)
+        let (wanted, budget) = (min(target.longSide, header.size.longSide), budget.less(copyBytes))
         for preview in previews.filter({ hasSameShape($0.header.size) }).reversed()
         where preview.header.size.longSide >= wanted {
             if let planes = try? preview.decodePlanes(target, budget: budget) { return planes }
@@ -76,7 +80,7 @@ final class RAWFile: PictureFile {
 
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         // The smallest preview that is large enough and shows the whole picture.
-        let wanted = min(longSide, header.size.longSide)
+        let (wanted, budget) = (min(longSide, header.size.longSide), budget.less(copyBytes))
         let fitting = previews.filter { hasSameShape($0.header.size) }
         for preview in fitting.reversed() where preview.header.size.longSide >= wanted {
             if let picture = try? preview.decode(longSide: longSide, budget: budget) { return picture }

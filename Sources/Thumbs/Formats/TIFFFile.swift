@@ -15,15 +15,23 @@ final class TIFFFile: PictureFile {
         }
         // A file may start with a thumbnail of itself.
         let main = structure.structure.directories()
-        page = main.firstIndex { (structure.structure.integer($0.entry(254)) ?? 0) & 1 == 0 } ?? 0
-        let directory = page < main.count ? main[page] : first
         let tags = structure.structure
+        page =
+            main.firstIndex { directory in
+                // The second is the older tag: 2 stands for a reduced picture.
+                (tags.integer(directory.entry(254)) ?? 0) & 1 == 0 && tags.integer(directory.entry(255)) != 2
+            } ?? 0
+        let directory = page < main.count ? main[page] : first
         guard let width = tags.integer(directory.entry(256)), let height = tags.integer(directory.entry(257)) else {
             throw structure.lacksBytes ? .truncated("no size") : .corrupt("no size")
         }
-        var metadata = EXIF.read(tags) ?? PhotoMetadata()
-        if page > 0 { metadata.orientation = tags.integer(directory.entry(274)).flatMap(Orientation.init(exif:)) }
-        if let xmp = directory.entry(700)?.value, !xmp.isEmpty { metadata = metadata.completed(by: XMP.read(xmp)) }
+        var metadata = EXIF.read(tags, directory)
+        if page > 0 {
+            let orientation = metadata.orientation
+            metadata = metadata.completed(by: EXIF.read(tags, first))
+            metadata.orientation = orientation
+        }
+        metadata = metadata.completed(by: directory.entry(700)?.value, directory.entry(33723)?.value)
         let profile = directory.entry(34675)?.value
         header = PictureHeader(
             size: PixelSize(width: width, height: height), orientation: metadata.orientation ?? .upright, codec: "tiff",

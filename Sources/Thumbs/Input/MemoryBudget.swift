@@ -10,6 +10,9 @@ struct MemoryBudget: Sendable {
     init(_ limits: MediaLimits, input: PictureInput) { limit = max(0, limits.memoryBytes - input.bytes.count) }
     init(bytes: Int) { limit = bytes }
 
+    /// What is left beside bytes that are alive all the time.
+    func less(_ bytes: Int) -> MemoryBudget { MemoryBudget(bytes: max(0, limit - bytes)) }
+
     /// - Parameter bytes: everything that is alive at the same time; nil when the count overflowed.
     func admit(_ bytes: Int?) throws(Failure) {
         if let bytes, bytes <= limit { return }

@@ -8,8 +8,12 @@ enum EXIF {
     }
 
     static func read(_ structure: TIFFStructure) -> PhotoMetadata? {
-        guard let main = structure.directory(at: structure.firstDirectory) else { return nil }
-        return read(
+        structure.directory(at: structure.firstDirectory).map { read(structure, $0) }
+    }
+
+    /// Of one of the main directories.
+    static func read(_ structure: TIFFStructure, _ main: TIFFStructure.Directory) -> PhotoMetadata {
+        read(
             structure, main: main, photo: structure.children(main.entry(0x8769)).first,
             place: structure.children(main.entry(0x8825)).first)
     }
@@ -17,7 +21,6 @@ enum EXIF {
     /// Canon's CR3 keeps the three directories in blocks of their own.
     static func read(main: ByteView?, photo: ByteView?, place: ByteView?) -> PhotoMetadata {
         var result = PhotoMetadata()
-        // The shutter's time counts before the satellites' and that before the file's own.
         for (block, role) in [(photo, 1), (place, 2), (main, 0)] {
             guard let block, let structure = TIFFStructure(block),
                 let directory = structure.directory(at: structure.firstDirectory)
@@ -37,14 +40,23 @@ enum EXIF {
     ) -> PhotoMetadata {
         PhotoMetadata(
             orientation: structure.integer(main.entry(0x0112)).flatMap(Orientation.init(exif:)),
-            shot: shot(structure, main: main, photo: photo, place: place),
+            shot: shot(structure, main: main, photo: photo),
+            located: place.flatMap { satelliteTime(structure, $0) },
             written: CaptureTime(
                 exif: structure.text(main.entry(0x0132)), offset: structure.text(photo?.entry(0x9010)),
                 fraction: structure.text(photo?.entry(0x9290)), source: "DateTime"),
             position: place.flatMap { position(structure, $0) },
             camera: PhotoMetadata.camera(
                 make: structure.text(main.entry(0x010F)), model: structure.text(main.entry(0x0110))),
-            contentIdentifier: photo?.entry(0x927C).flatMap { contentIdentifier($0.value) })
+            contentIdentifier: photo?.entry(0x927C).flatMap { contentIdentifier($0.value) },
+            isAdobeRGB: photo.map { isAdobeRGB(structure, $0) } ?? false)
+    }
+
+    /// DCF 2.0's optional colour space: what is not sRGB, and the rule `R03` in the directory of interoperability. Some write 2 instead.
+    private static func isAdobeRGB(_ structure: TIFFStructure, _ photo: TIFFStructure.Directory) -> Bool {
+        let space = structure.integer(photo.entry(0xA001))
+        let rule = structure.children(photo.entry(0xA005)).first.flatMap { structure.text($0.entry(0x0001)) }
+        return space == 2 || space == 0xFFFF && rule == "R03"
     }
 
     /// Of Apple's maker note: a header of 14 bytes, of which the last two say the byte order, then a directory whose offsets count from the
@@ -58,10 +70,9 @@ enum EXIF {
         return structure.text(structure.directory(at: 14)?.entry(0x0011))
     }
 
-    /// The shutter's time, else that of digitizing, else the satellites'.
+    /// The shutter's time, else that of digitizing.
     private static func shot(
-        _ structure: TIFFStructure, main: TIFFStructure.Directory, photo: TIFFStructure.Directory?,
-        place: TIFFStructure.Directory?
+        _ structure: TIFFStructure, main: TIFFStructure.Directory, photo: TIFFStructure.Directory?
     ) -> CaptureTime? {
         func text(_ directory: TIFFStructure.Directory?, _ tag: UInt16) -> String? {
             structure.text(directory?.entry(tag))
@@ -77,7 +88,7 @@ enum EXIF {
                 source: "DateTimeDigitized")
             if let digitized { return digitized }
         }
-        return place.flatMap { satelliteTime(structure, $0) }
+        return nil
     }
 
     private static func satelliteTime(_ structure: TIFFStructure, _ place: TIFFStructure.Directory) -> CaptureTime? {

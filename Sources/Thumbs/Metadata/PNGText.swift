@@ -30,6 +30,11 @@ enum PNGText {
         return keyword.lowercased().hasSuffix("xmp") ? .xmp(profile) : .exif(profile)
     }
 
+    /// Of an `iCCP`, which is written like a `zTXt`.
+    static func profile(_ chunk: ByteView) -> ByteView? {
+        keyword(chunk).flatMap { text(type: "zTXt", chunk, $0) }
+    }
+
     private static func keyword(_ chunk: ByteView) -> String? {
         let letters = chunk.clamped(at: 0, count: keywordMax + 1).bytes
         return letters.firstIndex(of: 0).map { String(decoding: letters[..<$0], as: UTF8.self) }

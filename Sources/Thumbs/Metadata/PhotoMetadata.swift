@@ -3,6 +3,8 @@ struct PhotoMetadata: Sendable, Equatable {
     var orientation: Orientation?
     /// When the shutter was open, or what stands for it.
     var shot: CaptureTime?
+    /// When satellites were asked for the place: mostly a little before.
+    var located: CaptureTime?
     /// When the file was last written, which an editor changes: the last resort.
     var written: CaptureTime?
     /// Latitude, longitude in degrees.
@@ -10,22 +12,30 @@ struct PhotoMetadata: Sendable, Equatable {
     var camera: String?
     /// What a Live Photo's still and film have in common.
     var contentIdentifier: String?
+    /// Numbers without a profile are Adobe RGB.
+    var isAdobeRGB = false
 
-    var taken: CaptureTime? { shot ?? written }
+    var taken: CaptureTime? { shot ?? located ?? written }
 
     init(
-        orientation: Orientation? = nil, shot: CaptureTime? = nil, written: CaptureTime? = nil,
-        position: GeoPosition? = nil, camera: String? = nil, contentIdentifier: String? = nil
+        orientation: Orientation? = nil, shot: CaptureTime? = nil, located: CaptureTime? = nil,
+        written: CaptureTime? = nil,
+        position: GeoPosition? = nil, camera: String? = nil, contentIdentifier: String? = nil, isAdobeRGB: Bool = false
     ) {
-        (self.orientation, self.shot, self.written) = (orientation, shot, written)
+        (self.orientation, self.shot, self.located, self.written) = (orientation, shot, located, written)
         (self.position, self.camera, self.contentIdentifier) = (position, camera, contentIdentifier)
+        self.isAdobeRGB = isAdobeRGB
     }
 
-    /// Of all blocks of a file: EXIF before XMP, and of several the first before what follows; one that cannot be read hides none.
-    init(exif: [ByteView], xmp: ByteView?) {
+    /// Of all blocks of a file: EXIF before XMP before IPTC, and of several the first before what follows; one that cannot be read hides none.
+    init(exif: [ByteView], xmp: ByteView?, iptc: ByteView? = nil) {
         self.init()
         for block in exif { self = completed(by: EXIF.read(block) ?? PhotoMetadata()) }
-        if let xmp { self = completed(by: XMP.read(xmp)) }
+        self = completed(by: xmp, iptc)
+    }
+
+    func completed(by xmp: ByteView?, _ iptc: ByteView?) -> PhotoMetadata {
+        completed(by: xmp.map(XMP.read) ?? PhotoMetadata()).completed(by: iptc.map(IPTC.read) ?? PhotoMetadata())
     }
 
     /// What this block does not know is taken from another.
@@ -33,10 +43,12 @@ struct PhotoMetadata: Sendable, Equatable {
         var result = self
         result.orientation = orientation ?? other.orientation
         result.shot = shot ?? other.shot
+        result.located = located ?? other.located
         result.written = written ?? other.written
         result.position = position ?? other.position
         result.camera = camera ?? other.camera
         result.contentIdentifier = contentIdentifier ?? other.contentIdentifier
+        result.isAdobeRGB = isAdobeRGB || other.isAdobeRGB
         return result
     }
 

@@ -7,13 +7,11 @@ enum XMP {
     static func read(_ packet: ByteView) -> PhotoMetadata {
         let text = Array(packet.clamped(at: 0, count: byteCountMax).bytes)
         var result = PhotoMetadata()
-        for name in ["exif:DateTimeOriginal", "photoshop:DateCreated", "xmp:CreateDate", "exif:GPSTimeStamp"] {
-            guard let stamp = value(of: name, in: text), let time = CaptureTime(xmp: stamp, source: name) else {
-                continue
-            }
-            result.shot = time
-            break
+        func time(_ name: String) -> CaptureTime? {
+            value(of: name, in: text).flatMap { CaptureTime(xmp: $0, source: name) }
         }
+        result.shot = time("exif:DateTimeOriginal") ?? time("photoshop:DateCreated") ?? time("xmp:CreateDate")
+        result.located = time("exif:GPSTimeStamp")
         if let latitude = value(of: "exif:GPSLatitude", in: text).flatMap({ degrees($0, "N", "S") }),
             let longitude = value(of: "exif:GPSLongitude", in: text).flatMap({ degrees($0, "E", "W") })
         {
