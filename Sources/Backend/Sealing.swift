@@ -101,7 +101,7 @@ struct Sealing: Sendable {
             if error.code == .gone { try await store.remove(key) }
             throw error
         }
-        try await store.settle(row.session, as: key)
+        try await store.settle(row.session)
         return sealed
     }
 

@@ -117,7 +117,7 @@ extension BlobStore {
         #expect(held.count == 1 && held[0].matches(part))
         let key = try await test.store.assemble(held, of: session)
         #expect(try await test.hash(key) == Digest.sha256(Self.small))
-        try await test.store.settle(session, as: key)
+        try await test.store.settle(session)
         try await test.store.remove(key)
     }
 
@@ -139,11 +139,11 @@ extension BlobStore {
 
         let key = try await test.store.assemble(held, of: session)
         #expect(key == (test.isCopying ? .copied(session) : .upload(session)))
-        try await test.store.settle(session, as: key)
+        try await test.store.settle(session)
         let whole = chunks.flatMap { $0 }
         #expect(try await test.store.size(key) == whole.count)
         #expect(try await test.hash(key) == Digest.sha256(whole))
-        #expect(try await test.store.keys() == [key])
+        #expect(Set(try await test.store.keys()) == [key, test.isCopying ? .upload(session) : key])
         // Fetched in the same pass, where it has to be fetched.
         let folder = test.scratch.path + "/fetched"
         #expect(try await test.hash(key, keptIn: folder) == Digest.sha256(whole))
@@ -151,7 +151,7 @@ extension BlobStore {
         try await test.store.remove(key)
         try await test.store.remove(key)
         #expect(try await test.store.size(key) == nil)
-        #expect(try await test.store.keys() == [])
+        #expect(try await test.store.keys() == (test.isCopying ? [.upload(session)] : []))
         #expect(try await test.store.sessions() == [])
     }
 
@@ -172,7 +172,7 @@ extension BlobStore {
             #expect(try await test.store.assembled([other], of: session) == nil)
             #expect(try await test.store.assembled([part, part], of: session) == nil)
         }
-        try await test.store.settle(session, as: key)
+        try await test.store.settle(session)
         try await test.store.remove(key)
     }
 
@@ -243,7 +243,7 @@ extension BlobStore {
         let part = SignedPart(number: 1, bytes: Self.bytes)
         _ = try await test.send(Self.bytes, part, session)
         let key = try await test.store.assemble(try #require(try await test.store.parts(session)), of: session)
-        try await test.store.settle(session, as: key)
+        try await test.store.settle(session)
         // The URL is still valid: the same bytes, then others of the same length under a URL that was signed for them.
         _ = try await test.send(Self.bytes, part, session)
         let other = Self.bytes.map { $0 ^ 1 }
@@ -259,7 +259,7 @@ extension BlobStore {
         try Files.write(bytes, to: path)
         let (from, to) = (try #require(BlobKey(rawValue: "d-a.1.a")), try #require(BlobKey(rawValue: "d-a.1.b")))
         _ = try await store.adopt(path, as: from)
-        try await store.copy(store.name(from), to: store.name(to), bytes: bytes.count, partSize: 5 << 20)
+        try await store.copy(store.name(from), to: store.name(to), bytes: bytes.count, ownPartSize: 5 << 20)
         #expect(try await test.hash(to) == Digest.sha256(bytes))
         for key in [from, to] { try await store.remove(key) }
     }

@@ -154,7 +154,8 @@ import Vocabulary
         let bucket = try await bucket(of: test, store)
         let earlier = try await Self.keys(bucket)
         let later = try await TestBackend(scratch: test.scratch, store: store.settings)
-        for file in [underway, try TestFile("up-5", item: "item-5", Array("taken later".utf8))] {
+        let taken = try TestFile("up-5", item: "item-5", Array("taken later".utf8))
+        for file in [underway, taken] {
             try await later.client.upload(file)
             _ = try await later.client.attach(file)
             _ = try await later.client.item(file.item) { $0.state == .ready }
@@ -185,6 +186,21 @@ import Vocabulary
         let newest = try await TestBackend(scratch: test.scratch, store: store.settings)
         #expect(try await newest.client.send("POST", "/v1/uploads/up-8/complete", last.complete()).status == 200)
         await newest.backend.stop()
+
+        // What comes to the older one again lies beside what it does not know.
+        let again = try await TestBackend(scratch: backup, store: store.settings)
+        try await again.client.upload(taken)
+        _ = try await again.client.attach(taken)
+        _ = try await again.client.item(taken.item) { $0.state == .ready }
+        await again.backend.stop()
+        #expect(try await BackendCheck.run(dataFolder: test.data, store: store.settings).isEmpty)
+        // As long as it could not look, it cannot know.
+        store.bend { request, through in
+            request.query["list-type"] == nil ? await through() : BentStore.refusal(503, "SlowDown")
+        }
+        let blind = try await TestBackend(scratch: backup, store: store.settings)
+        await blind.backend.stop()
+        #expect(try await BackendCheck.run(dataFolder: test.data, store: store.settings).isEmpty)
         await store.stop()
     }
 
@@ -356,7 +372,7 @@ import Vocabulary
                 """)
         }
         let test = try await TestBackend(store: store.settings, log: { line in said.withLock { $0.append(line) } })
-        #expect(store.seen.count { $0.query["list-type"] != nil } == S3Client.pageMax)
+        #expect(store.seen.count { $0.query["list-type"] != nil } == S3Client.objectPageMax)
         #expect(said.withLock { $0.count { $0.contains("look for what nobody names") } } == 1)
         #expect(said.withLock { $0.count { $0.contains("look at the sessions") } } == 1)
         _ = try await ready(test)

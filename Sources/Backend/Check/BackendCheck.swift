@@ -146,7 +146,7 @@ public enum BackendCheck {
                 findings.append(
                     Finding(
                         "session-unknown", invariant: 9, "Parts lie in a folder that belongs to no upload.",
-                        subject: session.folderName))
+                        subject: [session.folderName, session.storeName].compactMap(\.self).joined(separator: " ")))
                 continue
             }
             for part in try await store.parts(session) ?? [] {

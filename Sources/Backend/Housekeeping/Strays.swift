@@ -62,17 +62,22 @@ struct Strays: Sendable {
 /// all that there is of somebody's bytes.
 final class LedgerDoubt: Sendable {
     private let isThere = Atomic<Bool>(false)
+    private let hasLooked = Atomic<Bool>(false)
     private let log: @Sendable (String) -> Void
 
     init(log: @escaping @Sendable (String) -> Void) { self.log = log }
 
-    var isRaised: Bool { isThere.load(ordering: .relaxed) }
+    /// Nothing is removed before all that is in the store has been looked at once.
+    var mayRemove: Bool { hasLooked.load(ordering: .relaxed) && !isThere.load(ordering: .relaxed) }
+    var isOpen: Bool { !hasLooked.load(ordering: .relaxed) }
+
+    func close() { hasLooked.store(true, ordering: .relaxed) }
 
     /// Told once; there until the next start.
     func raise(_ subject: String) {
         guard !isThere.exchange(true, ordering: .relaxed) else { return }
         log(
-            "\(subject) in the store, and maybe more, belongs to no upload of this ledger, as if that were an older one or a copy of another: nothing is removed from the store. If it is, stop this backend and bring back the right ledger; if not, remove what `rushes check` names and start this backend again."
+            "\(subject) in the store, and maybe more, belongs to no upload of this ledger, as if that were an older one or a copy of another: nothing is removed from the store. If it is, stop this backend and bring back the right ledger, and send again what has come to this one; if not, remove what `rushes check` names and start this backend again."
         )
     }
 }

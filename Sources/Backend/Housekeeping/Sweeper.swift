@@ -44,7 +44,6 @@ struct Sweeper: Sendable {
         try await store.removeLeftovers()
         try await ledger.sweep(now: clock(), isRestart: true, policy: policy)
         await step("look for what was missing") { () throws(Failure) in try await restoreFound() }
-        // Before anything is removed, all that there is has been looked at.
         let leftOver = await leftOver()
         await lookAtSessions()
         await step("remove what nobody names") { () throws(Failure) in try await removeAll(leftOver) }
@@ -55,6 +54,8 @@ struct Sweeper: Sendable {
     func sweep() async throws(Failure) {
         try await ledger.sweep(now: clock(), isRestart: false, policy: policy)
         try await ledger.trimEvents(events, now: clock())
+        // What is left over is told from what is just coming at the start only.
+        if doubt.isOpen { _ = await leftOver() }
         await removeDoomed()
         await lookAtSessions()
         await finish()
@@ -72,7 +73,7 @@ struct Sweeper: Sendable {
 
     /// The rows went first, so a removal that is cut short is made good by the next one.
     func removeDoomed() async {
-        guard !doubt.isRaised else { return }
+        guard doubt.mayRemove else { return }
         await step("remove what was given up") { () throws(Failure) in
             try await endDoomedSessions()
             try await removeDoomedBlobs()
@@ -147,7 +148,7 @@ struct Sweeper: Sendable {
                 guard let key = write.key, try await strays.standing(of: key) == .unknown else { continue }
                 doubt.raise("The unfinished \(key)")
             }
-            if !doubt.isRaised { try await end(leftOver, underway.writes) }
+            if doubt.mayRemove { try await end(leftOver, underway.writes) }
             if try await sealing.finishLost(present: Set(underway.sessions), attempts) > 0 { wake() }
         }
     }
@@ -155,6 +156,8 @@ struct Sweeper: Sendable {
     private func end(_ sessions: [StoreSession], _ writes: [StoreWrite]) async throws(Failure) {
         for session in sessions { _ = try await end(session) }
         for write in writes {
+            // One that is still wanted: who makes it deals with what an earlier try has left.
+            if let key = write.key, try await strays.standing(of: key) == .needed { continue }
             _ = try await attempts.attempt("end the unfinished \(write.name) \(write.storeName)") {
                 () throws(Failure) in
                 guard let key = write.key, try await ledger.blob(key) != nil else { return try await store.end(write) }
@@ -182,13 +185,14 @@ struct Sweeper: Sendable {
         var leftOver: [BlobKey] = []
         await step("look for what nobody names") { () throws(Failure) in
             try await store.eachObject { key throws(Failure) in
-                guard leftOver.count < Self.leftOverMax, try await ledger.blob(key) == nil else { return }
+                guard try await ledger.blob(key) == nil else { return }
                 switch try await strays.standing(of: key) {
                 case .needed, .foreign: return
                 case .unknown: doubt.raise("\(key)")
-                case .leftOver: leftOver.append(key)
+                case .leftOver: if leftOver.count < Self.leftOverMax { leftOver.append(key) }
                 }
             }
+            doubt.close()
         }
         return leftOver
     }
@@ -196,7 +200,7 @@ struct Sweeper: Sendable {
 
     private func removeAll(_ keys: [BlobKey]) async throws(Failure) {
         var failed = 0
-        for key in keys where failed < Self.failedMax && !doubt.isRaised {
+        for key in keys where failed < Self.failedMax && doubt.mayRemove {
             if try await remove(key) == .failed { failed += 1 }
         }
     }

@@ -105,6 +105,11 @@ extension SQLiteLedger {
                 "UPDATE uploads SET state = 'complete', blob = ?2, size = ?3, sha256 = ?4 WHERE id = ?1",
                 [SQLValue(row.id), SQLValue(key), .int(size), SQLValue(sha256)])
             try database.forgetParts(of: row)
+            // Where it is a copy, what that was made from goes.
+            if key != .upload(session) {
+                try database.doom(.upload(session))
+                try database.doom(row.session)
+            }
             if let attachment { try database.attach(attachment, to: row.item, owner: owner, now: now) }
             // Sent again after it had arrived damaged: the item goes on by itself.
             if row.isAttached { try database.refresh(row.item, hasGrown: true, now: now) }
@@ -254,13 +259,19 @@ extension Connection {
         try releaseBlob(row.blob)
         guard row.state == .open else { return }
         // A complete that was cut short may have left the object without its row.
-        for key in [BlobKey.upload(row.session), .copied(row.session)] {
-            try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)])
-        }
+        for key in [BlobKey.upload(row.session), .copied(row.session)] { try doom(key) }
         // Not every store lists what is under way.
+        try doom(row.session)
+    }
+
+    func doom(_ key: BlobKey) throws(Failure) {
+        try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)])
+    }
+
+    func doom(_ session: StoreSession) throws(Failure) {
         try run(
             "INSERT OR IGNORE INTO doomed_sessions(upload, generation, store_name) VALUES(?1, ?2, ?3)",
-            [SQLValue(row.id), .int(row.generation), .text(row.storeName ?? "")])
+            [SQLValue(session.upload), .int(session.generation), .text(session.storeName ?? "")])
     }
 }
 

@@ -136,7 +136,10 @@ actor ProcessingLoop {
                     ? "processing: upload \(upload.id) of item \(id) arrived damaged; it has to come again"
                     : "processing: upload \(upload.id) of item \(id) was verified, but the store does not have \(key) as it was; it has to come again, and until then nothing of it is removed"
             )
-            _ = try await ledger.recordDamaged(upload.id, key: upload.blob, item: id, epoch: epoch, now: now)
+            // Replaced meanwhile: the new bytes are looked at at once.
+            if try await !ledger.recordDamaged(upload.id, key: upload.blob, item: id, epoch: epoch, now: now) {
+                _ = try await ledger.giveBack(id, epoch: epoch, runnableAt: now)
+            }
         case .success(.leaseLost): break
         case .failure(let failure): try await follow(failure, job, now)
         }

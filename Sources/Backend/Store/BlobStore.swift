@@ -84,8 +84,8 @@ protocol BlobStore: Sendable {
     func assemble(_ parts: [StoredPart], of session: StoreSession) async throws(Failure) -> BlobKey
     /// The object that an earlier `assemble` has made of exactly these parts, when the session itself is no longer there.
     func assembled(_ parts: [SignedPart], of session: StoreSession) async throws(Failure) -> BlobKey?
-    /// The object has its row, by this key: what else there was of the session goes. Repeatable.
-    func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure)
+    /// The object has its row: parts that lie apart from it go. Repeatable.
+    func settle(_ session: StoreSession) async throws(Failure)
     /// The session takes no more parts and its bytes go. Repeatable.
     /// - Parameter hasObject: a row names the object that was made of it, whose bytes stay.
     func end(_ session: StoreSession, hasObject: Bool) async throws(Failure)
@@ -116,7 +116,7 @@ protocol BlobStore: Sendable {
     func removeLeftovers() async throws(Failure)
     /// As far as the store lists it; not every one does.
     func underway() async throws(Failure) -> Underway
-    /// Repeatable.
+    /// Also what may already lie under its key. Repeatable.
     func end(_ write: StoreWrite) async throws(Failure)
     /// Everything that is there, page by page.
     func eachObject(_ body: (BlobKey) async throws(Failure) -> Void) async throws(Failure)

@@ -97,9 +97,7 @@ struct DirectoryBlobStore: BlobStore {
     /// The parts stay until the object has its row, so a session is never gone with its object unknown.
     func assembled(_ parts: [SignedPart], of session: StoreSession) async throws(Failure) -> BlobKey? { nil }
 
-    func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure) {
-        try await end(session, hasObject: true)
-    }
+    func settle(_ session: StoreSession) async throws(Failure) { try await end(session, hasObject: true) }
 
     func end(_ session: StoreSession, hasObject: Bool) async throws(Failure) {
         let path = path(of: session)

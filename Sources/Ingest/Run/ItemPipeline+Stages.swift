@@ -233,7 +233,7 @@ extension ItemPipeline {
     ) async throws(Failure) -> Outcome {
         guard item.attempts + 1 < retries.attemptMax else { throw failure }
         var (lost, unheardOf) = ([UploadID](), Set<UploadID>())
-        for id in uploads.map(\.id) {
+        for id in uploads.filter({ $0.generation > 0 }).map(\.id) {
             do throws(Failure) {
                 let listing = try await weather.persist { () throws(Failure) in try await client.parts(id) }
                 if areSealed, listing.state != .complete { lost.append(id) }

@@ -23,10 +23,10 @@ extension S3BlobStore {
     }
 
     /// Within the store.
-    func copy(_ source: String, to target: String, bytes: Int, partSize: Int = S3Client.copyBytesMax)
-        async throws(Failure)
-    {
-        guard bytes > partSize else { return try await client.copy(source, to: target) }
+    /// - Parameter ownPartSize: in place of the largest object that is copied at once, and of the parts of a larger one.
+    func copy(_ source: String, to target: String, bytes: Int, ownPartSize: Int? = nil) async throws(Failure) {
+        guard bytes > ownPartSize ?? S3Client.copyBytesMax else { return try await client.copy(source, to: target) }
+        let partSize = ownPartSize ?? Self.copyPartBytes
         let numbers = 1...((bytes + partSize - 1) / partSize)
         try await inParts(target, numbers.map { SignedPart(number: $0, length: 0, md5: "") }) {
             part, upload throws(Failure) in
@@ -35,6 +35,9 @@ extension S3BlobStore {
                 source, start..<min(bytes, start + partSize), to: target, of: upload, number: part.number)
         }
     }
+
+    /// A store may be silent for as long as it copies one.
+    private static let copyPartBytes = 1 << 30
 
     /// Makes an object of parts, or nothing.
     private func inParts(
@@ -50,6 +53,7 @@ extension S3BlobStore {
             do throws(Failure) { _ = try await client.completeMultipart(upload, target, stored) } catch {
                 // One that is there beside its upload was cut short: its bytes would go with that.
                 guard try await client.parts(of: upload, target) == nil, try await client.head(target) != nil else {
+                    try? await client.delete(target)
                     throw error
                 }
             }

@@ -161,17 +161,20 @@ struct S3BlobStore: BlobStore {
         }
         guard abilities.takesLateParts || !isSafe else { return .upload(session) }
         let copy = BlobKey.copied(session)
+        if bytes > S3Client.copyBytesMax {
+            // One that was made in parts may be cut short in the same way.
+            for write in try await client.multiparts(prefix: name(copy)) where write.key == name(copy) {
+                try await end(StoreWrite(name: write.key, key: copy, storeName: write.upload))
+            }
+        }
         if try await client.head(name(copy))?.size != bytes {
             try await self.copy(name(session), to: name(copy), bytes: bytes)
         }
         return copy
     }
 
-    func settle(_ session: StoreSession, as key: BlobKey) async throws(Failure) {
-        guard key != .upload(session) else { return }
-        try await client.delete(name(session))
-        try await end(session, hasObject: false)
-    }
+    /// The object is made of them.
+    func settle(_ session: StoreSession) async throws(Failure) {}
 
     func end(_ session: StoreSession, hasObject: Bool) async throws(Failure) {
         // One that is still listed beside its object: see `sealed`.
@@ -208,6 +211,8 @@ struct S3BlobStore: BlobStore {
     }
 
     func end(_ write: StoreWrite) async throws(Failure) {
+        // Cut short in the end, it lies there, and its bytes go with the upload.
+        if write.key != nil { try await client.delete(write.name) }
         try await client.abortMultipart(write.storeName, write.name)
     }
 

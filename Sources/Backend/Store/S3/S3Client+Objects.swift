@@ -99,10 +99,13 @@ extension S3Client {
         if !answer.isGone { try answer.expectSuccess() }
     }
 
+    /// Pages of a listing of objects, each of up to 1000.
+    static let objectPageMax = 10_000
+
     /// Keys with this prefix, page by page.
     func eachPage(prefix: String, _ body: ([String]) async throws(Failure) -> Void) async throws(Failure) {
         var token: String?
-        for _ in 0..<Self.pageMax {
+        for _ in 0..<Self.objectPageMax {
             var query = [SignatureV4.Parameter("list-type", "2"), SignatureV4.Parameter("prefix", prefix)]
             if let token { query.append(SignatureV4.Parameter("continuation-token", token)) }
             let page = try await send(Request(method: .get, query: query)).document("ListBucketResult")
