@@ -113,35 +113,32 @@ final class JXLReader {
 
     /// EXIF and XMP that are packed by Brotli; none where libjxl cannot unpack them.
     static func unpackedBoxes(_ bytes: ByteView) -> [ISOBox] {
-        guard let reader = try? JXLReader(bytes, events: JXL_DEC_BOX.rawValue),
-            JxlDecoderSetDecompressBoxes(reader.decoder, JXL_TRUE) == JXL_DEC_SUCCESS
-        else { return [] }
-        JxlDecoderCloseInput(reader.decoder)
+        (try? JXLReader(bytes, events: JXL_DEC_BOX.rawValue))?.unpackedBoxes() ?? []
+    }
+
+    private func unpackedBoxes() -> [ISOBox] {
+        guard JxlDecoderSetDecompressBoxes(decoder, JXL_TRUE) == JXL_DEC_SUCCESS else { return [] }
+        JxlDecoderCloseInput(decoder)
         var found: [ISOBox] = []
         var current: String?
-        let room = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: boxBytesMax)
+        let room = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: Self.boxBytesMax)
         defer { room.deallocate() }
         func finish() {
             guard let type = current else { return }
-            let left = JxlDecoderReleaseBoxBuffer(reader.decoder)
+            let left = JxlDecoderReleaseBoxBuffer(decoder)
             found.append(ISOBox(type: type, body: ByteView(Array(room[..<(room.count - left)])), isWhole: true))
             current = nil
         }
-        for _ in 0..<JXLReader.stepCountMax where found.count < boxCountMax {
-            switch JxlDecoderProcessInput(reader.decoder) {
+        for _ in 0..<Self.stepCountMax where found.count < Self.boxCountMax {
+            switch JxlDecoderProcessInput(decoder) {
             case JXL_DEC_BOX:
                 finish()
-                var packed = JxlBoxType(0, 0, 0, 0), plain = JxlBoxType(0, 0, 0, 0)
-                guard JxlDecoderGetBoxType(reader.decoder, &packed.0, JXL_FALSE) == JXL_DEC_SUCCESS,
-                    JxlDecoderGetBoxType(reader.decoder, &plain.0, JXL_TRUE) == JXL_DEC_SUCCESS
-                else { return found }
-                let name = withUnsafeBytes(of: plain) { String(decoding: $0, as: UTF8.self) }
-                let isPacked = withUnsafeBytes(of: packed) { String(decoding: $0, as: UTF8.self) } == "brob"
-                guard isPacked, ["Exif", "xml "].contains(name) else { continue }
-                guard JxlDecoderSetBoxBuffer(reader.decoder, room.baseAddress, room.count) == JXL_DEC_SUCCESS else {
+                guard let packed = boxType(unpacked: false), let plain = boxType(unpacked: true) else { return found }
+                guard packed == "brob", ["Exif", "xml "].contains(plain) else { continue }
+                guard JxlDecoderSetBoxBuffer(decoder, room.baseAddress, room.count) == JXL_DEC_SUCCESS else {
                     return found
                 }
-                current = name
+                current = plain
             case JXL_DEC_SUCCESS:
                 finish()
                 return found
@@ -149,6 +146,15 @@ final class JXLReader {
             }
         }
         return found
+    }
+
+    private func boxType(unpacked: Bool) -> String? {
+        // All four letters have to be lent: a pointer to the first alone lets the optimizer forget what is written to the others.
+        var letters = [CChar](repeating: 0, count: MemoryLayout<JxlBoxType>.size)
+        guard JxlDecoderGetBoxType(decoder, &letters, unpacked ? JXL_TRUE : JXL_FALSE) == JXL_DEC_SUCCESS else {
+            return nil
+        }
+        return String(decoding: letters.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     func advance(to event: JxlDecoderStatus) throws(Failure) {
