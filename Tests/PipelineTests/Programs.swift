@@ -95,11 +95,8 @@ final class ScratchFolder: Sendable {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
     deinit {
-        // Programs and connections that end at the same moment may still write or remove files of their own in it.
-        for _ in 0..<40 {
-            if (try? FileManager.default.removeItem(atPath: path)) != nil { return }
-            usleep(25_000)
-        }
+        // Connections that end at the same moment may remove files of their own in it, on which one removal stops.
+        for _ in 0..<10 where (try? FileManager.default.removeItem(atPath: path)) == nil {}
     }
 }
 

@@ -62,16 +62,17 @@ struct Strays: Sendable {
 /// all that there is of somebody's bytes.
 final class LedgerDoubt: Sendable {
     private let isThere = Atomic<Bool>(false)
-    private let hasLooked = Atomic<Bool>(false)
+    private let isLooked = Atomic<Bool>(false)
     private let log: @Sendable (String) -> Void
 
     init(log: @escaping @Sendable (String) -> Void) { self.log = log }
 
     /// Nothing is removed before all that is in the store has been looked at once.
-    var mayRemove: Bool { hasLooked.load(ordering: .relaxed) && !isThere.load(ordering: .relaxed) }
-    var isOpen: Bool { !hasLooked.load(ordering: .relaxed) }
+    var mayRemove: Bool { hasLooked && !isThere.load(ordering: .relaxed) }
+    var hasLooked: Bool { isLooked.load(ordering: .relaxed) }
 
-    func close() { hasLooked.store(true, ordering: .relaxed) }
+    /// All that is there has been looked at.
+    func looked() { isLooked.store(true, ordering: .relaxed) }
 
     /// Told once; there until the next start.
     func raise(_ subject: String) {

@@ -55,7 +55,7 @@ struct Sweeper: Sendable {
         try await ledger.sweep(now: clock(), isRestart: false, policy: policy)
         try await ledger.trimEvents(events, now: clock())
         // What is left over is told from what is just coming at the start only.
-        if doubt.isOpen { _ = await leftOver() }
+        if !doubt.hasLooked { _ = await leftOver() }
         await removeDoomed()
         await lookAtSessions()
         await finish()
@@ -156,11 +156,14 @@ struct Sweeper: Sendable {
     private func end(_ sessions: [StoreSession], _ writes: [StoreWrite]) async throws(Failure) {
         for session in sessions { _ = try await end(session) }
         for write in writes {
-            // One that is still wanted: who makes it deals with what an earlier try has left.
-            if let key = write.key, try await strays.standing(of: key) == .needed { continue }
+            if let key = write.key {
+                // One that is still wanted: who makes it deals with what an earlier try has left. One with a row may be made of just this.
+                let isWanted = try await strays.standing(of: key) == .needed
+                let hasRow = try await ledger.blob(key) != nil
+                if isWanted || hasRow { continue }
+            }
             _ = try await attempts.attempt("end the unfinished \(write.name) \(write.storeName)") {
-                () throws(Failure) in
-                guard let key = write.key, try await ledger.blob(key) != nil else { return try await store.end(write) }
+                () throws(Failure) in try await store.end(write)
             }
         }
     }
@@ -192,7 +195,7 @@ struct Sweeper: Sendable {
                 case .leftOver: if leftOver.count < Self.leftOverMax { leftOver.append(key) }
                 }
             }
-            doubt.close()
+            doubt.looked()
         }
         return leftOver
     }

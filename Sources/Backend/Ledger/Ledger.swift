@@ -135,7 +135,7 @@ protocol Ledger: Sendable {
     func epoch(of item: ItemID) async throws(Failure) -> (number: Int, isRunning: Bool)?
     /// Also while an open session has no store's name yet: it may be about to get this one.
     func isOpen(_ session: StoreSession) async throws(Failure) -> Bool
-    /// Whether a row names the object that was put together in this session, as far as is known.
+    /// Whether a row names the object that is made of this session's parts, as far as is known.
     func hasObject(of session: StoreSession) async throws(Failure) -> Bool
     /// Those that have a store's name, by id.
     func openUploads(after: UploadID?, limit: Int) async throws(Failure) -> [UploadRow]

@@ -53,11 +53,11 @@ extension S3BlobStore {
             do throws(Failure) { _ = try await client.completeMultipart(upload, target, stored) } catch {
                 // One that is there beside its upload was cut short: its bytes would go with that.
                 guard try await client.parts(of: upload, target) == nil, try await client.head(target) != nil else {
-                    try? await client.delete(target)
                     throw error
                 }
             }
         } catch {
+            try? await client.delete(target)
             try? await client.abortMultipart(upload, target)
             throw error
         }
