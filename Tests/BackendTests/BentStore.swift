@@ -40,6 +40,12 @@ final class BentStore: Sendable {
 
     func bend(_ bend: @escaping Bend) { handler.bend.withLock { $0 = bend } }
     var seen: [Request] { handler.seen.withLock { $0 } }
+
+    /// Waits until the removal of an object whose key ends so has been answered.
+    func removed(_ keyEnd: String) async {
+        for await request in handler.answered
+        where request.method == "DELETE" && request.query.isEmpty && request.key.hasSuffix(keyEnd) { return }
+    }
     func stop() async { await server.stop() }
 
     /// As a store says it.
@@ -55,6 +61,9 @@ final class BentStore: Sendable {
     private final class Handler: HTTPHandler {
         let bend: Mutex<Bend>
         let seen = Mutex<[Request]>([])
+        /// For one who waits; of many that nobody waits for, the last.
+        let answered: AsyncStream<Request>
+        private let tell: AsyncStream<Request>.Continuation
         private let endpoint: String
         private let bucket: String
         private let http = HTTPClient()
@@ -63,6 +72,7 @@ final class BentStore: Sendable {
             self.endpoint = endpoint
             self.bucket = bucket
             self.bend = Mutex(bend)
+            (answered, tell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1000))
         }
 
         func plan(for request: ServerRequest) -> BodyPlan { .collect(bytesMax: 128 << 20) }
@@ -77,7 +87,9 @@ final class BentStore: Sendable {
                 return seen[seen.count - 1]
             }
             let sent = bytes
-            return await bend.withLock { $0 }(seen) { await self.pass(request, sent) }
+            let answer = await bend.withLock { $0 }(seen) { await self.pass(request, sent) }
+            tell.yield(seen)
+            return answer
         }
 
         private func pass(_ request: ServerRequest, _ body: [UInt8]) async -> Answer {

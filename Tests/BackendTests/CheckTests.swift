@@ -81,9 +81,7 @@ import Vocabulary
     @Test(arguments: all) func eachDamageIsFound(damage: Damage) async throws {
         let test = try await TestBackend()
         let file = try TestFile("up-1")
-        try await test.client.upload(file)
-        _ = try await test.client.attach(file)
-        _ = try await test.client.item(file.item) { $0.state == .ready }
+        try await test.client.deliver(file)
         let open = try TestFile("up-2", item: "item-2", Array("on its way".utf8))
         _ = try await test.client.open(open)
         try await test.client.sendParts(open)
@@ -109,9 +107,7 @@ import Vocabulary
     @Test func theStartRemovesWhatNoRowNamesAndNothingElse() async throws {
         let test = try await TestBackend()
         let file = try TestFile("up-1")
-        try await test.client.upload(file)
-        _ = try await test.client.attach(file)
-        _ = try await test.client.item(file.item) { $0.state == .ready }
+        try await test.client.deliver(file)
         let open = try TestFile("up-2", item: "item-2", Array("on its way".utf8))
         _ = try await test.client.open(open)
         try await test.client.sendParts(open)

@@ -101,9 +101,7 @@ import Vocabulary
     @Test func aLostLedgerCostsNoFile() async throws {
         let test = try await TestBackend()
         let file = try TestFile("up-1")
-        try await test.client.upload(file)
-        _ = try await test.client.attach(file)
-        _ = try await test.client.item(file.item) { $0.state == .ready }
+        try await test.client.deliver(file)
         let open = try TestFile("up-2", item: "item-2", Array("on its way".utf8))
         _ = try await test.client.open(open)
         await test.backend.stop()

@@ -10,9 +10,7 @@ import Vocabulary
     @Test func attachingIsRepeatableAndUploadsOnlyGrow() async throws {
         let test = try await TestBackend()
         let file = try TestFile("up-1")
-        try await test.client.upload(file)
-        _ = try await test.client.attach(file)
-        _ = try await test.client.item(file.item) { $0.state == .ready }
+        try await test.client.deliver(file)
         let again = try await test.client.attach(file)
         #expect(again.state == .ready)
         #expect(again.generation == 1)

@@ -17,9 +17,7 @@ import Vocabulary
     /// The photo of an item that is ready: verified, and gone from the box.
     private func ready(_ test: TestBackend, _ id: String = "up-1") async throws -> TestFile {
         let file = try TestFile(id)
-        try await test.client.upload(file)
-        _ = try await test.client.attach(file)
-        _ = try await test.client.item(file.item) { $0.state == .ready }
+        try await test.client.deliver(file)
         return file
     }
 
@@ -156,9 +154,7 @@ import Vocabulary
         let later = try await TestBackend(scratch: test.scratch, store: store.settings)
         let taken = try TestFile("up-5", item: "item-5", Array("taken later".utf8))
         for file in [underway, taken] {
-            try await later.client.upload(file)
-            _ = try await later.client.attach(file)
-            _ = try await later.client.item(file.item) { $0.state == .ready }
+            try await later.client.deliver(file)
         }
         let last = try TestFile("up-8", item: "item-8", Array("not all there".utf8))
         _ = try await later.client.open(last)
@@ -189,9 +185,7 @@ import Vocabulary
 
         // What comes to the older one again lies beside what it does not know.
         let again = try await TestBackend(scratch: backup, store: store.settings)
-        try await again.client.upload(taken)
-        _ = try await again.client.attach(taken)
-        _ = try await again.client.item(taken.item) { $0.state == .ready }
+        try await again.client.deliver(taken)
         await again.backend.stop()
         #expect(try await BackendCheck.run(dataFolder: test.data, store: store.settings).isEmpty)
         // As long as it could not look, it cannot know.
@@ -225,14 +219,16 @@ import Vocabulary
             BlobKey.upload(StoreSession(upload: file.upload, generation: 1)),
             BlobKey.upload(StoreSession(upload: other.upload, generation: 1))
         )
-        while try await bucket.size(free) != nil { try await Task.sleep(for: .milliseconds(20)) }
+        await store.removed("/\(free)")
+        #expect(try await bucket.size(free) == nil)
         #expect(try await bucket.size(locked) != nil)
         // Looked at again with what came later, and not tried again.
         let later = try TestFile("up-4", item: "item-4", Array("later bytes".utf8))
         try await test.client.upload(later)
         #expect(try await test.client.request("DELETE", "/v1/uploads/up-4").status == 204)
         let laterKey = BlobKey.upload(StoreSession(upload: later.upload, generation: 1))
-        while try await bucket.size(laterKey) != nil { try await Task.sleep(for: .milliseconds(20)) }
+        await store.removed("/\(laterKey)")
+        #expect(try await bucket.size(laterKey) == nil)
         #expect(store.seen.count { $0.isOf("DELETE", "u-up-1.1") && $0.query.isEmpty } == 1)
         #expect(said.withLock { $0.count { $0.contains("u-up-1.1") } } == 1)
         await test.backend.stop()

@@ -162,6 +162,13 @@ extension TestClient {
         }
     }
 
+    /// Until its item is ready.
+    func deliver(_ file: TestFile) async throws {
+        try await upload(file)
+        _ = try await attach(file)
+        _ = try await item(file.item) { $0.state == .ready }
+    }
+
     func upload(_ file: TestFile) async throws {
         guard try await open(file).state == .open else { return }
         try await sendParts(file)

@@ -25,9 +25,7 @@ import Vocabulary
     @Test func theBytesOfADeletedItemGoWithIt() async throws {
         let test = try await TestBackend(idle: Self.never)
         let file = try TestFile("up-1")
-        try await test.client.upload(file)
-        _ = try await test.client.attach(file)
-        _ = try await test.client.item(file.item) { $0.state == .ready }
+        try await test.client.deliver(file)
         // Beside the original: one that was opened for the item, and has a part.
         var sidecar = try TestFile("up-2", Array("<xmp/>".utf8))
         (sidecar.role, sidecar.name) = (.sidecar, "IMG_1.XMP")

@@ -161,9 +161,7 @@ import Vocabulary
     @Test func bytesThatAreThereAlreadyAreNotSentAgainAndGoWithTheLastItem() async throws {
         let test = try await TestBackend()
         let first = try TestFile("up-1")
-        try await test.client.upload(first)
-        _ = try await test.client.attach(first)
-        _ = try await test.client.item(first.item) { $0.state == .ready }
+        try await test.client.deliver(first)
         let second = try TestFile("up-2", item: "item-2")
         let session = try await test.client.open(second)
         #expect(session.alreadyStored)
