@@ -18,12 +18,10 @@ final class SequenceReader: AnimationSource {
     /// The picture before the one that was read last: its end is the other's beginning.
     private var held: (image: RGBAImage, time: Int64?, duration: Int64)?
 
-    /// - Parameter delays: seconds that each picture stands, where the library's word for it is not the file's.
-    convenience init(_ input: Int32, limits: MediaLimits, delays: [Double] = []) throws(Failure) {
-        try self.init(input, limits: limits, delays: delays, isAuxiliary: false)
-    }
-
-    private init(_ input: Int32, limits: MediaLimits, delays: [Double], isAuxiliary: Bool) throws(Failure) {
+    /// - Parameters:
+    ///   - delays: seconds that each picture stands, where the library's word for it is not the file's.
+    ///   - isAuxiliary: of the track that goes with the pictures' own.
+    init(_ input: Int32, limits: MediaLimits, delays: [Double] = [], isAuxiliary: Bool = false) throws(Failure) {
         self.delays = delays
         // What repeats a sequence stands in its edit list; one turn is shown.
         demuxer = try Demuxer.open(input, usesEdits: false)
@@ -34,7 +32,7 @@ final class SequenceReader: AnimationSource {
         stream = found
         demuxer.keepOnly([found.index])
         let hasAlpha = !isAuxiliary && tracks.contains { $0.isAuxiliary }
-        alpha = hasAlpha ? try SequenceReader(input, limits: limits, delays: [], isAuxiliary: true) : nil
+        alpha = hasAlpha ? try SequenceReader(input, limits: limits, isAuxiliary: true) : nil
         decoder = try Decoder.open(demuxer, stream: found.index, threads: 1, pixelCountMax: limits.pixelCountMax)
         packet = try Packet.allocate()
         frame = try Frame.allocate()
