@@ -42,7 +42,8 @@ public enum Files {
     public static func freeBytes(at path: String) throws(Failure) -> Int {
         var status = statvfs()
         try checked("statvfs", path, statvfs(path, &status))
-        return Int(status.f_bavail) * Int(status.f_frsize)
+        let bytes = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
+        return bytes.overflow ? .max : Int(clamping: bytes.partialValue)
     }
 
     public static func folder(of path: String) -> String {

@@ -89,6 +89,9 @@ public struct FileFacts: Sendable, Hashable {
     public let inode: UInt64
     public var identity: FileIdentity { FileIdentity(device: device, inode: inode) }
 
+    /// Of `modified`.
+    private static let secondsMax = Int64.max / 1_000_000_000 - 1
+
     init(_ status: stat) {
         kind =
             switch status.st_mode & S_IFMT {
@@ -97,7 +100,9 @@ public struct FileFacts: Sendable, Hashable {
             default: .other
             }
         size = Int(status.st_size)
-        modified = Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
+        // File systems keep times of 584 years and more; what does not fit is as good as the nearest that does.
+        let seconds = min(max(Int64(status.st_mtim.tv_sec), -Self.secondsMax), Self.secondsMax)
+        modified = seconds * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
     }

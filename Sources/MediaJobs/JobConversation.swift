@@ -113,6 +113,7 @@ struct JobConversation {
         case (.probe, .probe), (.thumb, .thumb), (.transcode, .transcode): break
         default: return .kill("the result of another kind of work")
         }
+        guard result.isPossible else { return .kill("a result with numbers that cannot be") }
         if !result.isRejection, let name = opened.first { return .kill("\(brief(name)) was never sealed") }
         return .finish(result)
     }
@@ -122,6 +123,31 @@ struct JobConversation {
 }
 
 extension MediaResult {
+    /// Whoever counts with these numbers need not look at them again.
+    fileprivate var isPossible: Bool {
+        switch self {
+        case .probe(let report):
+            guard let facts = report.facts else { return true }
+            return Self.arePossible(
+                counts: [facts.width, facts.height, facts.frames]
+                    + facts.audio.flatMap { [$0.channels, $0.sampleRate] },
+                amounts: [facts.duration, facts.averageFPS])
+        case .transcode(let report):
+            return Self.arePossible(
+                counts: [report.width, report.height, report.frames, report.segments], amounts: [report.duration])
+        case .thumb(let report):
+            return Self.arePossible(counts: [report.width, report.height], amounts: [])
+        }
+    }
+
+    /// A number of frames, a time in seconds: far beyond what any file holds.
+    private static let numberMax = 1 << 40
+
+    private static func arePossible(counts: [Int?], amounts: [Double?]) -> Bool {
+        counts.allSatisfy { (0...numberMax).contains($0 ?? 0) }
+            && amounts.allSatisfy { (0...Double(numberMax)).contains($0 ?? 0) }
+    }
+
     var isRejection: Bool {
         switch self {
         case .probe(let report): report.outcome == .reject

@@ -32,7 +32,7 @@ public enum PartLimits {
     /// any.
     public static func partSize(for size: Int?) -> Int {
         guard let size else { return bytesRange.upperBound }
-        let needed = (size + countMax - 1) / countMax
+        let needed = size / countMax + (size % countMax).signum()
         let rounded = ((needed + (1 << 20) - 1) >> 20) << 20
         return min(max(rounded, bytesDefault), bytesRange.upperBound)
     }

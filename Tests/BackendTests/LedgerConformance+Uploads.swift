@@ -61,9 +61,12 @@ extension LedgerConformance {
             #expect(next.state == .open)
             #expect(try await ledger.signedParts(next.session).isEmpty)
         }
-        #expect(
-            await failure { _ = try await ledger.reopen(file.upload, owner: owner, generation: 3, expiresAt: start) }
-                == .staleGeneration)
+        for generation in [3, .min, .max] {
+            let code = await failure {
+                _ = try await ledger.reopen(file.upload, owner: owner, generation: generation, expiresAt: start)
+            }
+            #expect(code == .staleGeneration)
+        }
         let session = StoreSession(upload: file.upload, generation: 2)
         let sealed = try await ledger.seal(
             session, owner: owner, key: .upload(session), size: 5, sha256: file.sha256, now: start)

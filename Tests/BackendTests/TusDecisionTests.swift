@@ -60,6 +60,7 @@ import Vocabulary
             #expect(PartLimits.partSize(for: length) == mebibytes * mebibyte)
             #expect(UploadGrid(size: length, partSize: mebibytes * mebibyte).fault == nil)
         }
+        #expect(PartLimits.partSize(for: .max) == PartLimits.bytesRange.upperBound)
     }
 
     private struct Case: Sendable {

@@ -178,6 +178,8 @@ import Vocabulary
             #expect(answer.status == status && answer.headers["location"] == nil, "\(headers)")
             #expect(answer.headers["tus-resumable"] == "1.0.0")
         }
+        let endless = ["Upload-Length": "\(Int.max)", "Content-Type": Tus.contentType]
+        #expect(try await backend.tus.create(endless, body: Data([1])).status == 413)
         try await backend.stop()
     }
 

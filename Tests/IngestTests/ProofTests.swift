@@ -96,6 +96,8 @@ import XML
         // Manifests without a chain are no history to go on with.
         #expect(throws: Failure.self) { try MHLHistory.read(folder) }
         try Files.write(Array(chain.utf8), to: folder + "/ascmhl_chain.xml")
+        // A number beyond all generations is none.
+        try Files.write([], to: folder + "/\(Int.max)_x.mhl")
         let history = try MHLHistory.read(folder)
         #expect(history.lastGeneration == 7)
         // A hash that failed is nothing to compare with.

@@ -52,6 +52,17 @@ import Vocabulary
         #expect(talk.hasAdvanced)
     }
 
+    @Test(arguments: [-1, 1e300]) func aResultWithNumbersThatCannotBeEndsTheWorker(number: Double) throws {
+        var facts = MediaFacts(kind: .video)
+        facts.duration = number
+        let probe = MediaResult.probe(ProbeReport(file: "a.mov", facts: facts))
+        var talk = try conversation(.probe)
+        #expect(talk.received(.result(job: 7, probe)) == .kill("a result with numbers that cannot be"))
+        let thumb = MediaResult.thumb(ThumbReport(outcome: .made, width: number < 0 ? -1 : .max))
+        talk = try conversation(.thumb(ThumbSettings(sizes: [256])))
+        #expect(talk.received(.result(job: 7, thumb)) == .kill("a result with numbers that cannot be"))
+    }
+
     @Test func anOutputLargerThanItsBoundIsRefused() throws {
         var talk = try conversation(.transcode(TranscodeSettings(outputs: [.rendition1080])))
         _ = talk.received(.need(job: 7, name: .rendition1080))

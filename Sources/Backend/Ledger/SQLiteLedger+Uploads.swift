@@ -134,7 +134,7 @@ extension SQLiteLedger {
             guard let row = try database.uploadRow(id), row.owner == owner else { return nil }
             if try database.itemRow(row.item)?.state == .deleted { throw LedgerFault.deleted }
             // The answer to an earlier call was lost.
-            if row.generation == generation + 1, row.state == .open { return row }
+            if row.generation - 1 == generation, row.state == .open { return row }
             guard row.generation == generation else { throw LedgerFault.stale }
             guard row.state != .complete else { return row }
             if row.state == .open { try database.end(row, as: .expired) }

@@ -28,11 +28,14 @@ struct MHLManifest: Sendable {
         return String(format: "%04d", generation) + "_\(folder)_\(stamp).mhl"
     }
 
+    /// Digits of a generation: what has more is some other number.
+    private static let digitsRange = 4...9
+
     /// - Returns: the number in front of a manifest's name.
     static func generation(ofName name: String) -> Int? {
         guard name.hasSuffix(".mhl") else { return nil }
         let digits = name.prefix { $0.isASCII && $0.isNumber }
-        return digits.count >= 4 ? Int(digits) : nil
+        return digitsRange.contains(digits.count) ? Int(digits) : nil
     }
 
     var text: String {
