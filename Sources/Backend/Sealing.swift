@@ -25,7 +25,8 @@ struct Sealing: Sendable {
 
     func held(_ row: UploadRow, signed: [SignedPart]) async throws(Failure) -> Held {
         if let stored = try await store.parts(row.session) {
-            return Held(parts: stored.filter { part in signed.contains { part.matches($0) } })
+            let signatures = Dictionary(signed.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+            return Held(parts: stored.filter { part in signatures[part.number].map(part.matches) ?? false })
         }
         guard let key = try await store.assembled(signed, of: row.session) else { return Held(parts: [], isLost: true) }
         return Held(parts: signed.map(StoredPart.init), object: key)
@@ -91,16 +92,10 @@ struct Sealing: Sendable {
         let parts = try CompletionCheck.parts(request, row: row, signed: signed, stored: held.parts)
         let key: BlobKey
         if let object = held.object { key = object } else { key = try await store.assemble(parts, of: row.session) }
-        let sealed: UploadRow
-        do throws(Failure) {
-            sealed = try await ledger.seal(
-                row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256,
-                attaching: attachment, now: clock())
-        } catch {
-            // Aborted meanwhile: no row will ever name these bytes.
-            if error.code == .gone { try await store.remove(key) }
-            throw error
-        }
+        // Where it was aborted meanwhile, no row will name these bytes: the sweep takes them, which asks whether that may be.
+        let sealed = try await ledger.seal(
+            row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256,
+            attaching: attachment, now: clock())
         try await store.settle(row.session)
         return sealed
     }

@@ -97,10 +97,11 @@ enum CompletionCheck {
         if let fault = grid.fault { throw fault }
         let declared = Dictionary(
             request.parts.map { ($0.partNumber, $0.etag) }, uniquingKeysWith: { first, _ in first })
+        let signatures = Dictionary(signed.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+        let held = Dictionary(grouping: stored, by: \.number)
         var parts: [StoredPart] = []
         for number in 1...(grid.partCount ?? 1) {
-            guard let signature = signed.first(where: { $0.number == number }),
-                let part = stored.first(where: { $0.matches(signature) })
+            guard let signature = signatures[number], let part = held[number]?.first(where: { $0.matches(signature) })
             else {
                 throw Failure(.incomplete, "Part \(number) is missing: ask for the list of parts and send the rest.")
             }
