@@ -83,8 +83,8 @@ final class Exchange: @unchecked Sendable {
         MHD_suspend_connection(connection)
         let (core, connection) = (core, SuspendedConnection(connection))
         sink.whenReady {
-            core.resumed()
             connection.resume()
+            core.resumed()
         }
     }
     private static let stopping = Failure(.busy, "The server is stopping: try again.")
@@ -113,8 +113,9 @@ final class Exchange: @unchecked Sendable {
         Task {
             let response = await core.handler.respond(to: request, body: body)
             answer.withLock { $0 = response }
-            core.resumed()
+            // The count last: where it comes to nothing, the server may end, which must find nobody suspended.
             MHD_resume_connection(connection)
+            core.resumed()
         }
         return .YES
     }
