@@ -114,7 +114,9 @@ public final class FileLock: Sendable {
         return FileLock(file: file)
     }
 
+    /// Not where nobody has ever held it.
     public static func isHeld(_ path: String) throws(Failure) -> Bool {
+        guard try Files.facts(path) != nil else { return false }
         let file = try OpenFile.reading(path)
         if flock(file.descriptor, LOCK_SH | LOCK_NB) == 0 { return false }
         guard errno == EWOULDBLOCK else { throw FileFault.failure(errno, "flock", path) }

@@ -72,8 +72,11 @@ final class JobOutputs {
             named.append(draft)
             files.append(SealedFile(output: output, path: draft.path))
         }
+        var added: [Draft] = []
+        for draft in named where try Files.facts(draft.path) == nil { added.append(draft) }
         do throws(Failure) { try Draft.commit(named, replacing: true) } catch {
-            for draft in named where !draft.isPending { try? Files.remove(draft.path) }
+            // What has taken an older file's place stays: there would be nothing under that name.
+            for draft in added where !draft.isPending { try? Files.remove(draft.path) }
             throw error
         }
         discard()

@@ -99,9 +99,11 @@ actor ProcessingLoop {
         heartbeat.cancel()
         await heartbeat.value
         running.end(job.item.id, epoch: job.epoch)
-        defer { tell(job.item.owner) }
+        defer {
+            progress.clear(job.item.id)
+            tell(job.item.owner)
+        }
         try await finish(job, result)
-        progress.clear(job.item.id)
     }
 
     /// A worker that has lost its lease stops: another one may be at it.

@@ -168,6 +168,7 @@ extension Catalog {
     /// - Parameter unheardOf: those of which the backend has never heard.
     func vanished(_ uploads: [UploadID], unheardOf: Set<UploadID> = [], of item: ItemRow) async throws(Failure) {
         try await database.write("catalog.vanished") { database throws(Failure) -> Void in
+            guard try database.goBack(item, to: .uploading) else { return }
             for upload in uploads {
                 try database.run(
                     "UPDATE upload SET state = 'queued', confirmed_sha256 = NULL WHERE id = ?1", [SQLValue(upload)])
@@ -181,28 +182,19 @@ extension Catalog {
                     HistoryEntry(.vanished, file: try database.subject(of: upload)?.file, upload: upload), in: database)
             }
             if uploads.isEmpty { try remember(item.id, HistoryEntry(.vanished, words: "the item"), in: database) }
-            try database.run(
-                """
-                UPDATE item SET generation = generation + 1, attempts = attempts + 1, state = 'uploading', waiting = NULL
-                WHERE id = ?1 AND generation = ?2
-                """, [SQLValue(item.id), SQLValue(item.generation)])
         }
     }
 
     /// Staged bytes are gone or damaged, but the source still has them.
     func restage(_ files: [FileRow], of item: ItemRow) async throws(Failure) {
         try await database.write("catalog.restage") { database throws(Failure) -> Void in
+            guard try database.goBack(item, to: .picked) else { return }
             for file in files {
                 try database.run(
                     "UPDATE file SET state = 'wanted' WHERE item = ?1 AND role = ?2 AND name = ?3",
                     [SQLValue(file.item), SQLValue(file.role), SQLValue(file.name)])
                 try remember(item.id, HistoryEntry(.restaged, file: file.label), in: database)
             }
-            try database.run(
-                """
-                UPDATE item SET generation = generation + 1, attempts = attempts + 1, state = 'picked', waiting = NULL
-                WHERE id = ?1 AND generation = ?2
-                """, [SQLValue(item.id), SQLValue(item.generation)])
         }
     }
 

@@ -115,7 +115,7 @@ struct Catalog: Sendable {
 }
 
 extension Connection {
-    /// The one place where an item's state changes.
+    /// The one place where an item's state goes on.
     /// - Returns: false when the item is past that state, in another generation, or to be cancelled: the event came late and changes nothing.
     func advance(_ id: ItemID, generation: Int, to state: ItemState) throws(Failure) -> Bool {
         guard let row = try row("SELECT state, generation, intent FROM item WHERE id = ?1", [SQLValue(id)]) else {
@@ -131,5 +131,15 @@ extension Connection {
             "UPDATE item SET state = ?2, waiting = NULL WHERE id = ?1 AND (state <> ?2 OR waiting IS NOT NULL)",
             [SQLValue(id), SQLValue(state)])
         return true
+    }
+
+    /// Goes back to a state, in a generation of its own.
+    /// - Returns: false when the item is in another generation: the event came late and changes nothing.
+    func goBack(_ item: ItemRow, to state: ItemState) throws(Failure) -> Bool {
+        try run(
+            """
+            UPDATE item SET generation = generation + 1, attempts = attempts + 1, state = ?3, waiting = NULL
+            WHERE id = ?1 AND generation = ?2
+            """, [SQLValue(item.id), SQLValue(item.generation), SQLValue(state)]) > 0
     }
 }

@@ -115,11 +115,12 @@ final class HistoryNotes: Sendable {
         var entry = entry
         entry.at = now()
         pending.withLock { pending in
+            guard pending[item] != nil || pending.count < Self.itemsMax else { return }
             var entries = pending[item] ?? []
             if let last = entries.last, last.repeats(entry) {
                 entry.times = (last.times ?? 1) + 1
                 entries[entries.count - 1] = entry
-            } else if entries.count < Self.entriesMax, pending.count < Self.itemsMax {
+            } else if entries.count < Self.entriesMax {
                 entries.append(entry)
             }
             pending[item] = entries

@@ -107,6 +107,14 @@ struct ItemPipeline: Sendable {
         }
     }
 
+    /// Of a staged file: what is there is not, or no longer, what was staged.
+    private static func isLoss(_ failure: Failure) -> Bool {
+        switch failure.code {
+        case .stagingMissing, .stagingDamaged, .sourceMissing, .sourceUnreadable: true
+        default: false
+        }
+    }
+
     /// Staged bytes are gone: taken again where the source still is what it was, else the item is missing.
     private func recoverStaged(_ item: ItemRow, _ failure: Failure) async throws(Failure) -> Outcome {
         guard item.attempts + 1 < retries.attemptMax else {
@@ -116,9 +124,12 @@ struct ItemPipeline: Sendable {
         for file in try catalog.files(of: item.id) where file.state == .staged && file.role.isGiven {
             let staging = staging
             let isWhole = try await FileWork.run { stop throws(Failure) in
-                if (try? staging.verify(file, stop: stop)) != nil { return true }
-                try stop.check()
-                return false
+                do throws(Failure) { try staging.verify(file, stop: stop) } catch {
+                    // Whatever else went wrong says nothing of the file.
+                    guard Self.isLoss(error) else { throw error }
+                    return false
+                }
+                return true
             }
             if isWhole { continue }
             guard try await sourceHas(file) else {

@@ -92,8 +92,7 @@ public struct BoxSteering: Sendable {
                 if let item = try catalog.item(id), item.intent == .cancelled, !item.isOver { left.append(id) }
             }
             if left.isEmpty || clock.seconds >= end { return left }
-            // Let go at once: only to see whether anybody holds it.
-            if try FileLock.acquire(RunWatch.lockPath(home)) != nil { return left }
+            if try !FileLock.isHeld(RunWatch.lockPath(home)) { return left }
             await clock.sleep(Self.interval)
             if Task.isCancelled { return left }
         }
