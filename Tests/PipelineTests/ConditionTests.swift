@@ -189,6 +189,15 @@ import Vocabulary
         #expect(PowerSupply.isOnPower(supplies) == expected)
     }
 
+    @Test func aSettingThatNobodyKnowsIsRefusedByName() throws {
+        let failure = #expect(throws: Failure.self) {
+            try Configuration(environment: ["HOME": "/h"]) { _ throws(Failure) in
+                Data(#"{needs_power: "yes", needs_powr: "yes"}"#.utf8)
+            }
+        }
+        #expect(failure?.code == .usage && failure?.message.contains(" sets needs_powr, ") == true)
+    }
+
     @Test func conditionsComeFromVariablesOverTheFile() throws {
         let file =
             #"{hours: "01:00-02:00", bandwidth: "1M", metered: "yes", metered_max: "5M", needs_power: "yes", order: "newest"}"#

@@ -36,7 +36,7 @@ struct Configuration: Sendable, Equatable {
         var thumbnailSizes: [Int]?
         var metered, meteredMax, needsPower, hours, bandwidth, order: String?
         var endpoint, bucket, region, accessKey, secretKey: String?
-        enum CodingKeys: String, CodingKey {
+        enum CodingKeys: String, CodingKey, CaseIterable {
             case home, server, token, inboxes, metered, hours, bandwidth, order
             case meteredMax = "metered_max"
             case needsPower = "needs_power"
@@ -51,6 +51,9 @@ struct Configuration: Sendable, Equatable {
         }
     }
 
+    /// A value of which only the key counts.
+    private struct Anything: Decodable { init(from decoder: any Decoder) {} }
+
     /// - Parameters:
     ///   - environment: all variables.
     ///   - read: the contents of a file, nil where there is none.
@@ -63,11 +66,23 @@ struct Configuration: Sendable, Equatable {
         if let data = try read(file) {
             let decoder = JSONDecoder()
             decoder.allowsJSON5 = true
-            do { settings = try decoder.decode(Settings.self, from: data) } catch {
+            let known = Settings.CodingKeys.allCases.map(\.rawValue)
+            let unknown: [String]
+            do {
+                settings = try decoder.decode(Settings.self, from: data)
+                unknown = try decoder.decode([String: Anything].self, from: data).keys.filter { !known.contains($0) }
+            } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with home, server, token_file, inboxes, inbox_quiet, thumbnail_sizes, metered, metered_max, needs_power, hours, bandwidth, order, s3_endpoint, s3_bucket, s3_region, s3_access_key, s3_secret_key.",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with \(known.joined(separator: ", ")).",
                     detail: "\(error)")
+            }
+            // Passed over, a mistyped one would be a wish that nobody hears.
+            guard unknown.isEmpty else {
+                throw Failure(
+                    .usage,
+                    "“\(file)” sets \(unknown.sorted().joined(separator: ", ")), which is not known: there are \(known.joined(separator: ", "))."
+                )
             }
         } else if variable("RUSHES_CONFIG") != nil {
             throw Failure(.usage, "The settings file “\(file)” of RUSHES_CONFIG does not exist.")
