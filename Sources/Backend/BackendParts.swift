@@ -45,7 +45,7 @@ struct BackendParts: Sendable {
             log: log, wake: { bell.ring() }, finishReceived: { () throws(Failure) in try await tus.finishAll() })
         loop = ProcessingLoop(
             ledger: ledger, store: store, workFolder: workFolder, media: media, progress: progress, running: running,
-            settings: processing, clock: clock, bell: bell, tell: { events.ring($0) }, log: log)
+            disk: disk, settings: processing, clock: clock, bell: bell, tell: { events.ring($0) }, log: log)
         api = API(
             ledger: ledger, store: store, door: store as? DirectoryBlobStore, dataFolder: settings.dataFolder,
             signer: try URLSigner.open(settings.dataFolder + "/" + Backend.keyName), sealing: sealing,

@@ -11,6 +11,7 @@ struct JobExecution: Sendable {
     let workFolder: String
     let media: MediaWork
     let progress: ProgressBoard
+    let disk: DiskQueue
     let keepsLocation: Bool
     let thumbnailSizes: [Int]
     let clock: @Sendable () -> Timestamp
@@ -32,7 +33,14 @@ struct JobExecution: Sendable {
     private var folderName: String { "\(job.item.id).\(job.epoch)" }
 
     func run() async throws(Failure) -> Ending {
-        defer { try? Files.removeTree(folder) }
+        let result: Result<Ending, Failure>
+        do throws(Failure) { result = .success(try await attempt()) } catch { result = .failure(error) }
+        // What cannot be removed now goes at the next start.
+        _ = try? await disk.run { [folder] () throws(Failure) in try Files.removeTree(folder) }
+        return try result.get()
+    }
+
+    private func attempt() async throws(Failure) -> Ending {
         guard let uploads = try await verified() else { return .leaseLost }
         if let damaged = uploads.damaged { return .damaged(damaged) }
         var item = job.item
@@ -135,7 +143,9 @@ struct JobExecution: Sendable {
         async throws(Failure) -> Reason?
     {
         guard !plan.transcode.isEmpty || !plan.thumbSizes.isEmpty else { return nil }
-        try Files.makeFolder(folderName, in: workFolder)
+        _ = try await disk.run { [folderName, workFolder] () throws(Failure) in
+            try Files.makeFolder(folderName, in: workFolder)
+        }
         let path = try await store.path(key, in: folder)
         var files: [MadeFile] = []
         if !plan.transcode.isEmpty {

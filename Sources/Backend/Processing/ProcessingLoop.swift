@@ -21,6 +21,7 @@ actor ProcessingLoop {
     private let media: MediaWork
     private let progress: ProgressBoard
     private let running: RunningJobs
+    private let disk: DiskQueue
     private let settings: Settings
     private let clock: @Sendable () -> Timestamp
     private let log: @Sendable (String) -> Void
@@ -31,7 +32,8 @@ actor ProcessingLoop {
 
     init(
         ledger: any Ledger, store: any BlobStore, workFolder: String, media: MediaWork, progress: ProgressBoard,
-        running: RunningJobs, settings: Settings, clock: @escaping @Sendable () -> Timestamp, bell: Bell,
+        running: RunningJobs, disk: DiskQueue, settings: Settings, clock: @escaping @Sendable () -> Timestamp,
+        bell: Bell,
         tell: @escaping @Sendable (Owner) -> Void, log: @escaping @Sendable (String) -> Void
     ) {
         self.ledger = ledger
@@ -40,6 +42,7 @@ actor ProcessingLoop {
         self.media = media
         self.progress = progress
         self.running = running
+        self.disk = disk
         self.settings = settings
         self.clock = clock
         self.bell = bell
@@ -82,8 +85,8 @@ actor ProcessingLoop {
     private nonisolated func carryOut(_ job: ClaimedJob) async throws(Failure) {
         let execution = JobExecution(
             job: job, ledger: ledger, store: store, workFolder: workFolder, media: media.of(job.item.owner),
-            progress: progress,
-            keepsLocation: settings.keepsLocation, thumbnailSizes: settings.thumbnailSizes,
+            progress: progress, disk: disk, keepsLocation: settings.keepsLocation,
+            thumbnailSizes: settings.thumbnailSizes,
             clock: clock)
         let work = Task<Result<JobExecution.Ending, Failure>, Never> {
             do throws(Failure) { return .success(try await execution.run()) } catch { return .failure(error) }
