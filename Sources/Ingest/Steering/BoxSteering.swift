@@ -14,8 +14,11 @@ public struct BoxSteering: Sendable {
         public var name: String
         /// In a few words that follow the name.
         public var words: String
-        /// False where the item is not as it was asked to be.
-        public var isDone: Bool
+        public var standing: Standing
+        /// Whether the item is as it was asked to be.
+        public var isDone: Bool { standing == .done }
+
+        public enum Standing: Sendable { case done, underway, refused }
     }
 
     /// - Returns: nil where nothing has been taken yet.
@@ -35,12 +38,13 @@ public struct BoxSteering: Sendable {
             switch steered.decision {
             case .go:
                 if verb == .discard { try await removeDiscarded(item.id) }
+                let standing = verb == .cancel ? Outcome.Standing.underway : .done
                 outcomes.append(
-                    Outcome(item: item.id, name: item.name, words: Self.words(verb), isDone: verb != .cancel))
+                    Outcome(item: item.id, name: item.name, words: Self.words(verb), standing: standing))
             case .already(let words):
-                outcomes.append(Outcome(item: item.id, name: item.name, words: words, isDone: true))
+                outcomes.append(Outcome(item: item.id, name: item.name, words: words, standing: .done))
             case .refuse(let words):
-                outcomes.append(Outcome(item: item.id, name: item.name, words: words, isDone: false))
+                outcomes.append(Outcome(item: item.id, name: item.name, words: words, standing: .refused))
             }
         }
         return outcomes
@@ -109,7 +113,8 @@ public struct BoxSteering: Sendable {
         var outcomes: [Outcome] = []
         for id in ids {
             guard let item = try catalog.item(id) else { continue }
-            var outcome = Outcome(item: id, name: item.name, words: "cancelled", isDone: item.state == .cancelled)
+            let standing = item.state == .cancelled ? Outcome.Standing.done : .underway
+            var outcome = Outcome(item: id, name: item.name, words: "cancelled", standing: standing)
             if outcome.isDone {
                 let staged = try catalog.files(of: id).filter { $0.state == .staged }
                 if !staged.isEmpty { outcome.words = "cancelled; its bytes stay in staging until retry or discard" }

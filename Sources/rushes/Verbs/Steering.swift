@@ -101,7 +101,7 @@ extension Verb {
         _ outcomes: inout [BoxSteering.Outcome], _ steering: BoxSteering, _ configuration: Configuration,
         _ arguments: Arguments
     ) async throws(Failure) {
-        let under = outcomes.filter { !$0.isDone }.map(\.item)
+        let under = outcomes.filter { $0.standing == .underway }.map(\.item)
         let left = try await steering.watchCancelling(under, seconds: patience)
         if !left.isEmpty {
             let media = MediaJobs(try arguments.mediaSettings())
@@ -118,10 +118,6 @@ extension Verb {
             await house.close()
         }
         let settled = try await steering.cancelOutcomes(under)
-        outcomes = outcomes.map { outcome in
-            // What the table refused has its words already.
-            guard outcome.words == "cancelling" else { return outcome }
-            return settled.first { $0.item == outcome.item } ?? outcome
-        }
+        outcomes = outcomes.map { outcome in settled.first { $0.item == outcome.item } ?? outcome }
     }
 }
