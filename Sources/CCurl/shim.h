@@ -15,8 +15,6 @@ static inline CURLcode rushes_setopt_progress(CURL *h, rushes_progress_fn f) { r
 static inline CURLcode rushes_setopt_seek(CURL *h, rushes_seek_fn f) { return curl_easy_setopt(h, CURLOPT_SEEKFUNCTION, f); }
 
 static inline CURLcode rushes_getinfo_long(CURL *h, CURLINFO i, long *v) { return curl_easy_getinfo(h, i, v); }
-static inline CURLcode rushes_getinfo_offset(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }
-static inline CURLcode rushes_getinfo_pointer(CURL *h, CURLINFO i, void **v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLMcode rushes_multi_setopt_long(CURLM *h, CURLMoption o, long v) { return curl_multi_setopt(h, o, v); }
 
 // msg->data is a union.

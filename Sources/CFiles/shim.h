@@ -14,11 +14,6 @@ static inline int rushes_rename_noreplace(const char *from, const char *to) {
 }
 /// Shares the extents of `from` with `to` (btrfs, XFS): 0, or the negated errno.
 static inline int rushes_reflink(int to, int from) { return ioctl(to, FICLONE, from) ? -errno : 0; }
-/// Bytes copied, 0 at the end, or the negated errno. Offsets may be null: the file positions are used then.
-static inline ssize_t rushes_copy_range(int from, off_t *from_at, int to, off_t *to_at, size_t n) {
-    ssize_t r = syscall(SYS_copy_file_range, from, from_at, to, to_at, n, 0);
-    return r < 0 ? -errno : r;
-}
 /// Keeps a folder out of dump(8) backups. Best effort: not every file system has the flag.
 static inline int rushes_set_nodump(int fd) {
     int flags = 0;

@@ -1,6 +1,6 @@
 /// Makes one clock of the several that follow each other where recordings were joined end to end: transport and program streams
 /// (AVCHD, DVDs, broadcast) carry the time of their recorder, which jumps at every seam.
-package struct ContinuousClock {
+package struct JoinedClock {
     /// Microseconds without a packet on any track; longer is a seam, not a pause. As FFmpeg's own program has it.
     static let forwardMax: Int64 = 10_000_000
     /// Microseconds by which a packet may come before its predecessor's end.

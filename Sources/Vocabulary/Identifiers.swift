@@ -60,8 +60,6 @@ public struct Identifier<Kind>: RawRepresentable, Hashable, Sendable, Codable, C
 
 public enum ItemKind: Sendable {}
 public enum UploadKind: Sendable {}
-public enum BackendJobKind: Sendable {}
 
 public typealias ItemID = Identifier<ItemKind>
 public typealias UploadID = Identifier<UploadKind>
-public typealias JobID = Identifier<BackendJobKind>

@@ -18,13 +18,6 @@ public enum UploadState: String, Codable, Sendable, Hashable {
     case queued, uploading, completing, completed
 }
 
-/// Where a part stands on the box. After a restart `inFlight` is `pending`.
-public enum PartState: String, Codable, Sendable, Hashable {
-    case pending
-    case inFlight = "in_flight"
-    case done
-}
-
 /// Where an upload session stands on the backend.
 public enum SessionState: String, Codable, Sendable, Hashable {
     case open, complete, expired, aborted

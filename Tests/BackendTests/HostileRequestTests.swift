@@ -6,7 +6,7 @@ import Vocabulary
 
 @testable import Backend
 
-@Suite struct HostileRequestTests {
+@Suite(.timeLimit(.minutes(5))) struct HostileRequestTests {
     @Test func requestsOfTheWrongFormAreRefusedWithAProblem() async throws {
         let test = try await TestBackend()
         let file = try TestFile("up-1")

@@ -20,7 +20,7 @@ import Testing
         "creat", "mkstemp", "mkostemp", "mkdtemp", "tmpfile", "fopen", "freopen", "rename", "renameat", "renameat2",
         "link", "linkat", "symlink", "symlinkat", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "mknod",
         "truncate", "ftruncate", "fallocate", "posix_fallocate", "chmod", "fchmod", "chown", "utimensat", "futimens",
-        "copy_file_range", "sendfile", "rushes_rename_noreplace", "rushes_reflink", "rushes_copy_range",
+        "copy_file_range", "sendfile", "rushes_rename_noreplace", "rushes_reflink",
         "rushes_fallocate", "fsync", "fdatasync", "syncfs",
     ]
     static let words = ["O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "O_APPEND", "O_TMPFILE", "FileManager"]

@@ -54,7 +54,7 @@ import Vocabulary
     /// Two tracks of packets of a tenth of a second; the second track comes later in the file.
     private func times(_ recordings: [Int64], length: Int64 = 20, lag: Int = 3) -> [(picture: [Int64], sound: [Int64])]
     {
-        var clock = ContinuousClock()
+        var clock = JoinedClock()
         var packets: [(stream: Int, time: Int64)] = []
         let picture = recordings.flatMap { start in (0..<length).map { start * Self.second + $0 * 100_000 } }
         for (number, time) in picture.enumerated() {
@@ -77,7 +77,7 @@ import Vocabulary
     }
 
     @Test func aPauseOfOneTrackIsNoSeam() {
-        var clock = ContinuousClock()
+        var clock = JoinedClock()
         for time in 0..<300 { #expect(clock.offset(stream: 0, time: Int64(time) * 100_000, duration: 100_000) == 0) }
         #expect(clock.offset(stream: 1, time: 100_000, duration: 100_000) == 0)
         #expect(clock.offset(stream: 1, time: 29 * Self.second, duration: 100_000) == 0)
@@ -85,7 +85,7 @@ import Vocabulary
     }
 
     @Test func oneWrongTimeDoesNotMoveTheRest() {
-        var clock = ContinuousClock()
+        var clock = JoinedClock()
         _ = clock.offset(stream: 0, time: 0, duration: 100_000)
         _ = clock.offset(stream: 0, time: 9_000 * Self.second, duration: 100_000)
         #expect(clock.offset(stream: 0, time: 200_000, duration: 100_000) == 0)

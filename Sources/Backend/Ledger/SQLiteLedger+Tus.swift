@@ -113,6 +113,6 @@ extension Connection {
         let key = BlobKey.tail(part, of: row.session)
         // A whole part was never a tail.
         guard key != kept, part.length < row.partSize else { return }
-        try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)])
+        try doom(key)
     }
 }

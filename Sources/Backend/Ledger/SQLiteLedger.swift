@@ -152,7 +152,7 @@ extension Connection {
             DELETE FROM blobs WHERE key = ?1 AND suspect_of IS NULL
                 AND NOT EXISTS (SELECT 1 FROM uploads WHERE blob = ?1) AND NOT EXISTS (SELECT 1 FROM renditions WHERE blob = ?1)
             """, [SQLValue(key)])
-        if removed > 0 { try run("INSERT OR IGNORE INTO doomed(key) VALUES(?1)", [SQLValue(key)]) }
+        if removed > 0 { try doom(key) }
     }
 
     /// What was kept because it might be all that there is of this upload's bytes.

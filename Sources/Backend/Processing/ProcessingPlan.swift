@@ -9,8 +9,6 @@ struct ProcessingPlan: Sendable, Hashable {
     /// Outputs of one decode of the video.
     var transcode: [OutputName] = []
     var thumbSizes: [Int] = []
-    /// Derived files that the client has sent and that are offered.
-    var offered: [UploadID] = []
 
     /// - Parameters:
     ///   - facts: of the source.
@@ -24,7 +22,6 @@ struct ProcessingPlan: Sendable, Hashable {
         func has(_ role: FileRole, _ name: String? = nil) -> Bool {
             derived.contains { $0.role == role && (name == nil || $0.name == name) }
         }
-        offered = derived.map(\.id)
         switch facts.kind {
         case .video:
             if !has(.rendition, OutputName.rendition1080.rawValue) {

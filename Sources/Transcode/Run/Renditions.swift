@@ -7,7 +7,7 @@ enum MotionRefinement {
     /// x264's `subme` by preset, which has one more itself (x264 --fullhelp). Ultrafast and superfast stay as
     /// they are.
     static let ofSmaller = [
-        "veryfast": 1, "faster": 3, "fast": 5, "medium": 6, "slow": 7, "slower": 8, "veryslow": 9, "placebo": 10,
+        "veryfast": 1, "faster": 3, "fast": 5, "medium": 6, "slow": 7, "slower": 8, "veryslow": 9,
     ]
 }
 
