@@ -177,10 +177,7 @@ public enum BoxCheck {
             return [Finding("upload-grid", invariant: 5, "An upload has no valid grid.", subject: upload.id.rawValue)]
         }
         var findings: [Finding] = []
-        for part in try catalog.parts(of: upload.id) {
-            guard !(1...grid.count).contains(part.number) || grid.part(part.number).length != part.bytes else {
-                continue
-            }
+        for part in try catalog.parts(of: upload.id) where !grid.contains(number: part.number, length: part.bytes) {
             findings.append(
                 Finding(
                     "part-off-grid", invariant: 10, "An acknowledged part is none of its file.",

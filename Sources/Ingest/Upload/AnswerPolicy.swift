@@ -19,7 +19,7 @@ enum AnswerPolicy {
 
     private static func failure(_ response: HTTPResponse) -> Failure {
         if let failure = problem(response) { return failure }
-        return foreign(response, in: "backend") ?? common(response, by: "backend", detail(response))
+        return foreign(response, in: .backend) ?? common(response, by: .backend, detail(response))
     }
 
     // MARK: Parts
@@ -61,8 +61,8 @@ enum AnswerPolicy {
             return Failure(.gone, "The store does not have this upload any more.", detail: detail)
         case 200..<300:
             return Failure(.foreignAnswer, "What answers in the store's place is no store.", detail: detail)
-        case _ where code != nil: return common(response, by: "store", detail)
-        default: return foreign(response, in: "store") ?? common(response, by: "store", detail)
+        case _ where code != nil: return common(response, by: .store, detail)
+        default: return foreign(response, in: .store) ?? common(response, by: .store, detail)
         }
     }
 
@@ -81,13 +81,13 @@ enum AnswerPolicy {
         case "BadDigest", "InvalidDigest", "IncompleteBody":
             return Failure(.badDigest, "A part arrived damaged.", detail: detail)
         case "QuotaExceeded", "XMinioStorageFull", "XMinioAdminBucketQuotaExceeded":
-            return quota(at: "store", detail)
+            return quota(at: .store, detail)
         case "RequestTimeTooSkewed", "RequestNotYetValid":
             return clock("The backend's clock and its store's are far apart: set the backend's right.", detail)
         case "InvalidAccessKeyId":
             return Failure(
                 .backendError, "The store does not accept the backend's key: check its settings.", detail: detail)
-        case "EntityTooLarge": return tooLarge(for: "store", detail)
+        case "EntityTooLarge": return tooLarge(for: .store, detail)
         case "NoSuchUpload", "NoSuchKey":
             return Failure(.gone, "The store does not have this upload any more.", detail: detail)
         case "SlowDown", "ServiceUnavailable", "RequestTimeout":
@@ -131,13 +131,16 @@ enum AnswerPolicy {
 
     private static let storeAddress = "RUSHES_S3_ENDPOINT"
 
+    /// In the words that name it to a person.
+    private enum Side: String { case backend, store }
+
     /// Not of the backend or the store, but of something on the way.
-    private static func foreign(_ response: HTTPResponse, in whose: String) -> Failure? {
+    private static func foreign(_ response: HTTPResponse, in whose: Side) -> Failure? {
         let detail = detail(response)
         switch response.status {
         case 300..<400:
             let host = response.headers["Location"].flatMap { URLComponents(string: $0)?.host }
-            let address = whose == "store" ? "\(storeAddress) at the backend" : "the server's address"
+            let address = whose == .store ? "\(storeAddress) at the backend" : "the server's address"
             return Failure(
                 .redirected,
                 "The answer points to \(host.map { "“\($0)”" } ?? "another address"), where nothing is sent unasked: log in to the network if it wants that, or correct \(address).",
@@ -151,34 +154,35 @@ enum AnswerPolicy {
         }
     }
 
-    private static func page(in whose: String, _ detail: String) -> Failure {
+    private static func page(in whose: Side, _ detail: String) -> Failure {
         Failure(
             .foreignAnswer,
-            "Something on the way answers in the \(whose)'s place: log in to the network if it wants that, or check its proxy.",
+            "Something on the way answers in the \(whose.rawValue)'s place: log in to the network if it wants that, or check its proxy.",
             detail: detail)
     }
 
-    private static func common(_ response: HTTPResponse, by who: String, _ detail: String) -> Failure {
+    private static func common(_ response: HTTPResponse, by who: Side, _ detail: String) -> Failure {
         switch response.status {
-        case 408, 429, 503: Failure(.busy, "The \(who) is busy.", detail: detail)
+        case 408, 429, 503: Failure(.busy, "The \(who.rawValue) is busy.", detail: detail)
         case 413: tooLarge(for: who, detail)
         case 507: quota(at: who, detail)
-        case 400..<500: Failure(.badRequest, "The \(who) refused the request.", detail: detail)
-        default: Failure(.backendError, "The \(who) reported a fault of its own.", detail: detail)
+        case 400..<500: Failure(.badRequest, "The \(who.rawValue) refused the request.", detail: detail)
+        default: Failure(.backendError, "The \(who.rawValue) reported a fault of its own.", detail: detail)
         }
     }
 
-    private static func quota(at who: String, _ detail: String) -> Failure {
+    private static func quota(at who: Side, _ detail: String) -> Failure {
         Failure(
-            .quotaExceeded, "The quota at the \(who) is used up: make room there, or have it raised.", detail: detail)
+            .quotaExceeded, "The quota at the \(who.rawValue) is used up: make room there, or have it raised.",
+            detail: detail)
     }
     private static func clock(_ message: String, _ detail: String) -> Failure {
         Failure(.clockSkewed, message, detail: detail)
     }
-    private static func tooLarge(for who: String, _ detail: String) -> Failure {
+    private static func tooLarge(for who: Side, _ detail: String) -> Failure {
         Failure(
             .bodyTooLarge,
-            "The \(who), or a proxy before it, does not take so much at once: raise its limit to \(PartLimits.bytesRange.upperBound >> 20) MiB.",
+            "The \(who.rawValue), or a proxy before it, does not take so much at once: raise its limit to \(PartLimits.bytesRange.upperBound >> 20) MiB.",
             detail: detail)
     }
 

@@ -197,9 +197,7 @@ struct UploadStateMachine: Sendable, Equatable {
         case .expired, .aborted: return reopen(listing.generation)
         case .open: break
         }
-        let whole = listing.parts.filter {
-            (1...grid.count).contains($0.partNumber) && $0.size == grid.part($0.partNumber).length
-        }
+        let whole = listing.parts.filter { grid.contains(number: $0.partNumber, length: $0.size) }
         let held = Set(whole.map(\.partNumber))
         // An acknowledged part is not sent again in its generation. Where the store has lost one, the backend has to say whether the session is
         // lost with it; if it is not, only the listing counts.

@@ -150,9 +150,7 @@ final class Uploader: Sendable {
         let listing = try await persist { () throws(Failure) in try await client.parts(upload.id) }
         if listing.state == .open {
             try await catalog.sessionOpened(upload.id, generation: listing.generation, partSize: grid.partSize)
-            let parts = listing.parts.filter {
-                (1...grid.count).contains($0.partNumber) && grid.part($0.partNumber).length == $0.size
-            }
+            let parts = listing.parts.filter { grid.contains(number: $0.partNumber, length: $0.size) }
             try await catalog.stored(
                 parts.map { PartRow(number: $0.partNumber, bytes: $0.size, etag: $0.etag) }, of: upload.id,
                 generation: listing.generation)
@@ -203,7 +201,6 @@ final class Uploader: Sendable {
             parts: parts.map { CompleteUploadRequest.Part(partNumber: $0.number, etag: $0.etag) })
         // A lost answer is no answer: the same request again, which the backend allows.
         try await persist { () throws(Failure) in try await client.complete(upload.id, request) }
-        try await catalog.completed(upload.id, generation: generation)
         return .completed
     }
 
