@@ -7,7 +7,7 @@ extension ItemPipeline {
 
     func stage(_ item: ItemRow) async throws(Failure) -> Outcome {
         let files = try catalog.files(of: item.id).filter { $0.role.isGiven && $0.state == .wanted }
-        if let failure = try roomFailure(item, files) {
+        if let failure = try await roomFailure(item, files) {
             try await catalog.waits(item, ConditionPolicy.noRoom)
             return .noRoom(failure)
         }
@@ -38,14 +38,18 @@ extension ItemPipeline {
         return .moved
     }
 
-    private func roomFailure(_ item: ItemRow, _ files: [FileRow]) throws(Failure) -> Failure? {
-        // What is renamed takes no room. Where that turns out not to be possible, the copy reserves its own.
-        let device = try Files.facts(staging.root)?.device
-        let given = files.reduce(0) { sum, file in
-            let isRenamed = item.isMoved && file.source.flatMap { (try? Files.facts($0))?.device } == device
-            return isRenamed ? sum : sum + file.sourceSize
+    private func roomFailure(_ item: ItemRow, _ files: [FileRow]) async throws(Failure) -> Failure? {
+        let root = staging.root
+        // A card that hangs may not answer for long.
+        let (given, free) = try await FileWork.run { _ throws(Failure) in
+            // What is renamed takes no room. Where that turns out not to be possible, the copy reserves its own.
+            let device = try Files.facts(root)?.device
+            let given = files.reduce(0) { sum, file in
+                let isRenamed = item.isMoved && file.source.flatMap { (try? Files.facts($0))?.device } == device
+                return isRenamed ? sum : sum + file.sourceSize
+            }
+            return (given, try Files.freeBytes(at: root))
         }
-        let free = try Files.freeBytes(at: staging.root)
         let made = SpacePolicy.madeBytes(original: item.sourceSize, mode: item.prepare)
         let policy = SpacePolicy(marginBytes: settings.bounds.spaceMarginBytes)
         guard given + made > 0, policy.decide(free: free, given: given, made: made) == .wait else { return nil }

@@ -75,7 +75,7 @@ extension S3BlobStore {
         guard let size = try await client.head(name(key))?.size else {
             throw Failure(.sourceMissing, "The store has lost an object.", detail: "\(key)")
         }
-        let sink = try FetchSink(key, size: size, folder: folder)
+        let sink = try await bulk.run { () throws(Failure) in try FetchSink(key, size: size, folder: folder) }
         var offset = 0
         var next = try await piece(key, at: 0, of: size)
         while !next.isEmpty {
