@@ -51,8 +51,10 @@ import Vocabulary
     /// - Parameters:
     ///   - turnsFirst: the transforms are listed before the size.
     ///   - asIdentity: they belong to an item that is the coded one, turned.
+    ///   - hasTwin: a gain map belongs to the picture and to a tone-mapped item.
     private static func file(
-        _ transforms: [(type: String, value: Int)], turnsFirst: Bool = false, asIdentity: Bool = false
+        _ transforms: [(type: String, value: Int)], turnsFirst: Bool = false, asIdentity: Bool = false,
+        hasTwin: Bool = false
     ) throws -> [UInt8] {
         let coded = try #require(coded)
         func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
@@ -73,6 +75,7 @@ import Vocabulary
             full("ispe") { $0.u32(size.width, size.height) } + box("av1C", coded.configuration)
             + full("pixi") { $0.u8(3, 8, 8, 8) } + color
             + transforms.flatMap { box($0.type, $0.type == "clap" ? aperture : [UInt8($0.value)]) }
+            + full("auxC") { $0.text("urn:com:apple:photo:2020:aux:hdrgainmap\0") }
         let turns = transforms.indices.map { 5 + $0 }
         let listed = asIdentity ? [1, 2, 3, 4] : turnsFirst ? turns + [1, 2, 3, 4] : [1, 2, 3, 4] + turns
         // What must be understood has the upper bit.
@@ -86,20 +89,26 @@ import Vocabulary
                 }
                 meta.bytes += full("pitm") { $0.u16(asIdentity ? 2 : 1) }
                 meta.bytes += full("iinf") { list in
-                    list.u16(asIdentity ? 2 : 1)
-                    for (id, type) in [(1, "av01")] + (asIdentity ? [(2, "iden")] : []) {
+                    let more = asIdentity ? [(2, "iden")] : hasTwin ? [(2, "av01"), (3, "tmap")] : []
+                    list.u16(1 + more.count)
+                    for (id, type) in [(1, "av01")] + more {
                         list.bytes += full("infe", version: 2) {
                             $0.u16(id, 0); $0.text(type); $0.u8(0)
                         }
                     }
                 }
                 meta.bytes += full("iloc") {
-                    $0.u16(0x4400, 1, 1, 0, 1); $0.u32(offset, coded.bytes.count)
+                    $0.u16(0x4400, hasTwin ? 3 : 1)
+                    for item in hasTwin ? [1, 2, 3] : [1] {
+                        $0.u16(item, 0, 1); $0.u32(offset, coded.bytes.count)
+                    }
                 }
                 if asIdentity { meta.bytes += full("iref") { $0.bytes += box("dimg", [0, 2, 0, 1, 0, 1]) } }
+                if hasTwin { meta.bytes += full("iref") { $0.bytes += box("auxl", [0, 2, 0, 2, 0, 1, 0, 3]) } }
                 let associations = full("ipma") { list in
-                    list.u32(asIdentity ? 2 : 1)
+                    list.u32(asIdentity || hasTwin ? 2 : 1)
                     list.bytes += links(1, listed) + (asIdentity ? links(2, turns) : [])
+                    if hasTwin { list.bytes += links(2, [1, 2, 3, 4, 5 + transforms.count]) }
                 }
                 meta.bytes += box("iprp", box("ipco", properties) + associations)
             }
@@ -140,6 +149,13 @@ import Vocabulary
         try Self.expectTurned(quarters: quarters, axis: 0, isCropped: isCropped) { try Self.file($0, asIdentity: true) }
     }
 
+    /// As phones write it: the gain map belongs to the picture and to its tone-mapped twin.
+    @Test func aGainMapOfTwoItemsIsNoReasonToRefuseThePicture() throws {
+        try Self.expectTurned(quarters: 1, axis: nil) { try Self.file($0, hasTwin: true) }
+        let file = Scratch(try Self.file([], hasTwin: true))
+        #expect(try HEIFFile(PictureInput(file.descriptor), format: .avif, limits: MediaLimits()).header.hasGainMap)
+    }
+
     @Test(arguments: [UInt64(7), 8]) func identitiesWithWrongBytesNeverTrap(seed: UInt64) throws {
         var numbers = SeededNumbers(state: seed)
         let whole = try Self.file([(type: "irot", value: 1)], asIdentity: true)
@@ -150,7 +166,7 @@ import Vocabulary
                     [0, 1, 0xFF, 0x7F].randomElement(using: &numbers) ?? 0
             }
             let view = ByteView(file)
-            if let resolved = HEIFIdentities.resolved(view, HEIFStructure(view)) {
+            if let resolved = HEIFItemTable.resolved(view, HEIFStructure(view)) {
                 #expect(resolved.count < 2 * whole.count)
             }
         }
@@ -231,7 +247,7 @@ import Vocabulary
         #expect(cropped >= 13 * Self.size.width * Self.size.height && cropped <= whole)
         let identity = try Self.file([(type: "clap", value: 0)], asIdentity: true)
         let view = ByteView(identity)
-        let copy = try #require(HEIFIdentities.resolved(view, HEIFStructure(view)))
+        let copy = try #require(HEIFItemTable.resolved(view, HEIFStructure(view)))
         #expect(try Self.leastBytes(identity) == cropped + copy.count)
     }
 }

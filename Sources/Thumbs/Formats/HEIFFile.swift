@@ -23,10 +23,10 @@ final class HEIFFile: PictureFile {
             try PictureHeader(size: size, codec: "").admit(limits)
         }
         if structure.lacksBytes { throw .truncated("items or boxes beyond the end of the file") }
-        if structure.items.values.contains(where: { $0.type == "iden" }) {
+        if structure.needsOtherTable {
             // A copy of the file, which is mapped already.
-            try MemoryBudget(limits, input: input).admit(sum(bytes.count, bytes.count, HEIFIdentities.metaBytesMax))
-            if let resolved = HEIFIdentities.resolved(bytes, structure) {
+            try MemoryBudget(limits, input: input).admit(sum(bytes.count, bytes.count, HEIFItemTable.metaBytesMax))
+            if let resolved = HEIFItemTable.resolved(bytes, structure) {
                 bytes = ByteView(resolved)
                 copyBytes = bytes.count
                 structure = HEIFStructure(bytes)

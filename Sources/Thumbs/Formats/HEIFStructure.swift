@@ -27,6 +27,8 @@ struct HEIFStructure {
     /// From a derived item to those it is put together from.
     private(set) var sources: [Int: [Int]] = [:]
     private(set) var sequence: Sequence?
+    /// An auxiliary picture or metadata belongs to several items.
+    private var hasSharedReferences = false
     /// A box at the top goes beyond the end of the file.
     private(set) var isCut = false
     private let fileLength: Int
@@ -39,6 +41,9 @@ struct HEIFStructure {
         if let meta = top.first("meta") { readMeta(meta.children(after: 4)) }
         if let movie = top.first("moov") { sequence = Self.readSequence(movie) }
     }
+
+    /// libheif does not read the items as they are listed.
+    var needsOtherTable: Bool { hasSharedReferences || items.values.contains { $0.type == "iden" } }
 
     /// The brands of files whose main content is a sequence.
     var isSequence: Bool { ["avis", "msf1", "hevc", "hevx", "hevm", "hevs"].contains(majorBrand) }
@@ -178,17 +183,28 @@ struct HEIFStructure {
         }
         if let box = boxes.first("iloc") { readLocations(box) }
         if let box = boxes.first("iref") {
-            for reference in box.children(after: 4) where reference.type == "dimg" {
-                let width = box.version == 0 ? 2 : 4
-                func id(at offset: Int) -> Int? {
-                    width == 2
-                        ? reference.body.u16(at: offset).map(Int.init) : reference.body.u32(at: offset).map(Int.init)
+            let width = box.version == 0 ? 2 : 4
+            for reference in box.children(after: 4) {
+                let targets = Self.targets(of: reference, width: width)
+                if reference.type == "dimg", let from = Self.id(in: reference, at: 0, width: width) {
+                    sources[from] = targets
+                } else if HEIFItemTable.singleTargets.contains(reference.type), targets.count > 1 {
+                    hasSharedReferences = true
                 }
-                guard let from = id(at: 0), let count = reference.body.u16(at: width) else { continue }
-                sources[from] = (0..<Int(count)).compactMap { id(at: width + 2 + $0 * width) }
             }
         }
         if let box = boxes.first("iprp") { readProperties(box.children()) }
+    }
+
+    private static func id(in box: ISOBox, at offset: Int, width: Int) -> Int? {
+        width == 2 ? box.body.u16(at: offset).map(Int.init) : box.body.u32(at: offset).map(Int.init)
+    }
+
+    /// The items to which a reference leads.
+    /// - Parameter width: of an item's number, in bytes.
+    static func targets(of reference: ISOBox, width: Int) -> [Int] {
+        let count = reference.body.u16(at: width).map(Int.init) ?? 0
+        return (0..<count).compactMap { id(in: reference, at: width + 2 + $0 * width, width: width) }
     }
 
     private mutating func readLocations(_ box: ISOBox) {
