@@ -55,6 +55,9 @@ static inline rushes_png *rushes_png_open(const uint8_t *bytes, size_t size, uin
     }
     png_set_user_limits(reader->png, side_max, side_max);
     png_set_chunk_malloc_max(reader->png, chunk_bytes_max);
+    // Read elsewhere, or not at all: libpng would unpack each of them, however many there are.
+    static const png_byte passed_over[] = "tEXt\0zTXt\0iTXt\0sPLT\0eXIf";
+    png_set_keep_unknown_chunks(reader->png, PNG_HANDLE_CHUNK_NEVER, passed_over, sizeof passed_over / 5);
     png_set_read_fn(reader->png, reader, rushes_png_on_read);
     return reader;
 }

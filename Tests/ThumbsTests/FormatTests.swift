@@ -65,6 +65,13 @@ import Vocabulary
         #expect(try Self.thumbnail(clear, .png).isNear([255, 255, 255], x: 0, y: 0, within: 1))
     }
 
+    /// Few pixels, but each row has its price.
+    @Test(arguments: [(1, PictureHeader.sideMax + 1), (PictureHeader.sideMax + 1, 1)])
+    func aSideLongerThanAnyPictureIsTooLarge(width: Int, height: Int) throws {
+        let png = Pictures.png(PixelSize(width: width, height: height), depth: 8, colorType: 0, rows: [[0]])
+        #expect(try Self.probe(png, .png).reason?.code == .tooLarge)
+    }
+
     @Test func pngTakesItsTurnFromEXIF() throws {
         let png = Pictures.png(
             Self.size, depth: 8, colorType: 2, rows: Self.rows(), before: [("eXIf", Pictures.exif(orientation: 6))])

@@ -51,7 +51,17 @@ import Vocabulary
         }
         let long = [UInt8](repeating: 0x20, count: PNGText.byteCountMax + 1)
         let start = Array("XML:com.adobe.xmp\0".utf8) + [1, 0, 0, 0]
-        #expect(PNGText.block(type: "iTXt", ByteView(start + Pictures.zlib(long))) == nil)
+        var bytesLeft = PNGText.byteCountMax
+        #expect(PNGText.block(type: "iTXt", ByteView(start + Pictures.zlib(long)), bytesLeft: &bytesLeft) == nil)
+    }
+
+    /// However many there are.
+    @Test func allTextTogetherIsBounded() {
+        let text = ByteView(Array("XML:com.adobe.xmp\0".utf8) + [1, 0, 0, 0] + Pictures.zlib(Self.packet))
+        var bytesLeft = Self.packet.count + 1
+        for isRead in [true, true, false] {
+            #expect((PNGText.block(type: "iTXt", text, bytesLeft: &bytesLeft) != nil) == isRead)
+        }
     }
 
     /// libpng takes no profile of RGB for grey, and none of which it finds anything wrong.

@@ -5,7 +5,7 @@ import Testing
 @Suite struct ResamplerTests {
     private static let reductions: [(width: Int, height: Int, toWidth: Int, toHeight: Int)] = [
         (64, 48, 63, 47), (1000, 700, 100, 70), (999, 701, 100, 70), (40, 3000, 4, 300), (3000, 5, 300, 1),
-        (8, 8, 1, 1),
+        (8, 8, 1, 1), (1400, 700, 2, 1),
     ]
 
     @Test(arguments: reductions)

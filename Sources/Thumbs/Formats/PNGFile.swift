@@ -22,8 +22,9 @@ struct PNGFile: PictureFile {
         profile = structure.iccp.flatMap(PNGText.profile)
         limitedBits = structure.isLimited ? max(8, structure.depth) : nil
         var (exif, xmp): ([ByteView], ByteView?) = (structure.exif, nil)
+        var bytesLeft = PNGText.byteCountMax
         for text in structure.texts {
-            switch PNGText.block(type: text.type, text.body) {
+            switch PNGText.block(type: text.type, text.body, bytesLeft: &bytesLeft) {
             case .exif(let block): exif.append(block)
             case .xmp(let packet): xmp = xmp ?? packet
             case nil: continue

@@ -26,12 +26,15 @@ struct PictureHeader {
 
     var upright: PixelSize { orientation.size(ofStored: size) }
 
+    /// Pixels along one side. The longest panoramas have some hundred thousand; beyond that, each row or column costs more than its pixels.
+    static let sideMax = 1 << 20
+
     /// - Throws: `corrupt` for a size of nothing, `too-large` for more pixels than the bound.
     func admit(_ limits: MediaLimits) throws(Failure) {
         guard size.width > 0, size.height > 0 else {
             throw Failure(.corrupt, "The picture is damaged: it says it has no size.")
         }
-        guard let area = size.area, area <= limits.pixelCountMax else {
+        guard let area = size.area, area <= limits.pixelCountMax, max(size.width, size.height) <= Self.sideMax else {
             throw Failure(
                 .tooLarge, "The picture has more pixels than can be worked on.",
                 detail: "\(size.width)x\(size.height), allowed \(limits.pixelCountMax)")

@@ -3,8 +3,10 @@ import CZlib
 /// EXIF and XMP that a PNG carries as text (W3C PNG, 11.3.3): XMP under the keyword that Adobe gave it, and the hexadecimal
 /// profiles of ImageMagick, which are older than the chunk for EXIF. Packed or not.
 enum PNGText {
-    /// Of a text once it is unpacked.
+    /// Of a text once it is unpacked, and of all of a picture's together.
     static let byteCountMax = 16 << 20
+    /// zlib.net, "Technical Details".
+    private static let deflateRatioMax = 1032
     private static let keywordMax = 79
     private static let keywords: Set<String> = [
         "XML:com.adobe.xmp", "Raw profile type exif", "Raw profile type EXIF", "Raw profile type APP1",
@@ -19,10 +21,14 @@ enum PNGText {
     /// Whether a `tEXt`, `zTXt` or `iTXt` may hold any of it. Nothing is unpacked.
     static func isMetadata(_ chunk: ByteView) -> Bool { keyword(chunk).map { keywords.contains($0) } ?? false }
 
+    /// - Parameter bytesLeft: how much may still be unpacked.
     /// - Returns: nil for text that is damaged, too long or none of these.
-    static func block(type: String, _ chunk: ByteView) -> Block? {
-        guard let keyword = keyword(chunk), keywords.contains(keyword), let text = text(type: type, chunk, keyword)
-        else { return nil }
+    static func block(type: String, _ chunk: ByteView, bytesLeft: inout Int) -> Block? {
+        guard let keyword = keyword(chunk), keywords.contains(keyword), bytesLeft > 0 else { return nil }
+        let text = text(type: type, chunk, keyword)
+        // What could not be unpacked may have cost as much as deflate makes of it at most.
+        bytesLeft -= text?.count ?? min(byteCountMax, chunk.count * deflateRatioMax)
+        guard let text else { return nil }
         if keyword == "XML:com.adobe.xmp" { return .xmp(text) }
         guard let profile = rawProfile(text) else { return nil }
         let namespace = "http://ns.adobe.com/xap/1.0/\0"

@@ -34,6 +34,9 @@ final class Resampler {
     private var ready = 0
     private var written = 0
 
+    /// Of so many pixels along each side, sums of 16 bits fit into 32.
+    private static let blockMax = 256
+
     /// - Parameter layout: without alpha, of which nothing could be averaged.
     init(source: PixelSize, target: PixelSize, layout: Raster.Layout, depth bits: Int, budget: MemoryBudget)
         throws(Failure)
@@ -42,9 +45,11 @@ final class Resampler {
         self.target = target
         channels = layout.channelCount
         let reduction = min(source.width / max(target.width, 1), source.height / max(target.height, 1))
-        let block = max(1, reduction / 2)
+        let block = min(max(1, reduction / 2), Self.blockMax)
         self.block = block
         reduced = PixelSize(width: (source.width + block - 1) / block, height: (source.height + block - 1) / block)
+        // Six weights to a sample; beside them, rows.
+        try budget.admit(product(reduced.width + reduced.height, 6 * MemoryLayout<Float>.size))
         across = Self.runs(extent: Double(source.width) / Double(block), count: reduced.width, target: target.width)
         down = Self.runs(extent: Double(source.height) / Double(block), count: reduced.height, target: target.height)
         depth = (down.map(\.weights.count).max() ?? 1) + 1
