@@ -159,6 +159,7 @@ import Testing
         let points = CodePoints(primaries: 9, transfer: 16, matrix: 9)
         #expect([points.primariesName, points.transferName, points.matrixName] == ["bt2020", "smpte2084", "bt2020nc"])
         #expect(points.hdr == .pq && CodePoints(primaries: 9, transfer: 18).hdr == .hlg)
-        #expect(CodePoints(primaries: 1, transfer: 1).isPlain && !CodePoints(primaries: 12, transfer: 13).isPlain)
+        let (plain, wide) = (CodePoints(primaries: 1, transfer: 1), CodePoints(primaries: 12, transfer: 13))
+        #expect(plain.isPlain(isGrey: false) && !wide.isPlain(isGrey: false) && wide.isPlain(isGrey: true))
     }
 }

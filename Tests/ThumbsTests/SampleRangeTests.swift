@@ -56,6 +56,13 @@ import Vocabulary
         #expect(zip(clear, opaque).allSatisfy { abs($0 - $1) <= 3 })
     }
 
+    /// Half the light is 188 of sRGB.
+    @Test(arguments: [0, 2]) func greyHasItsCurveLikeColour(colorType: Int) throws {
+        let pixel = try Self.pixel(
+            Self.png([1, 8, 0, 1], colorType: colorType, pixel: [UInt8](repeating: 128, count: colorType + 1)))
+        #expect(pixel.allSatisfy { abs($0 - 188) <= 3 }, "\(pixel)")
+    }
+
     @Test(arguments: [16, 18]) func greyHDRIsToneMappedLikeColour(transfer: UInt8) throws {
         let points: [UInt8] = [9, transfer, 0, 1]
         let grey = try Self.pixel(Self.png(points, colorType: 0, pixel: [110]))

@@ -44,9 +44,9 @@ struct CodePoints: Sendable, Equatable {
         }
     }
 
-    /// Unspecified, or BT.709's family, whose stills everybody shows with sRGB's curve.
-    var isPlain: Bool {
-        [1, 2].contains(primaries) && [1, 2, 6, 13, 14, 15].contains(transfer)
+    /// Unspecified, or BT.709's family, whose stills everybody shows with sRGB's curve. Grey has no primaries.
+    func isPlain(isGrey: Bool) -> Bool {
+        (isGrey || [1, 2].contains(primaries)) && [1, 2, 6, 13, 14, 15].contains(transfer)
     }
 
     /// x and y of white, red, green and blue (H.273 table 2).

@@ -29,7 +29,7 @@ enum ColorTransform {
             if raster.layout == .rgb || raster.layout == .grey, let toneMap = ToneMap(points) {
                 return (try toneMap.run(try raster.asRGB(budget: budget), budget: budget), warnings)
             }
-            source = points.isPlain || raster.layout != .rgb ? nil : Profile(points)
+            source = points.isPlain(isGrey: raster.layout == .grey) ? nil : Profile(points, for: raster.layout)
         case .gamma(let exponent, let chromaticities):
             source = Profile(exponent: exponent, chromaticities: chromaticities, for: raster.layout)
         }
@@ -43,7 +43,7 @@ enum ColorTransform {
     static func isSRGB(_ encoding: ColorEncoding, isGrey: Bool) -> Bool {
         switch encoding {
         case .plain: true
-        case .codePoints(let points): isGrey ? points.hdr == nil : points.isPlain
+        case .codePoints(let points): points.isPlain(isGrey: isGrey)
         case .profile(let bytes):
             // One that cannot be used gives a warning when it is tried.
             if isGrey, let grey = Profile(icc: bytes, for: .grey) {
@@ -182,7 +182,7 @@ private final class Profile {
         return abs(volume) > 1e-4
     }
 
-    convenience init?(_ points: CodePoints) {
+    convenience init?(_ points: CodePoints, for layout: Raster.Layout) {
         let curve: OpaquePointer?
         switch points.transfer {
         case 4: curve = cmsBuildGamma(nil, 2.2)
@@ -191,7 +191,7 @@ private final class Profile {
         case 17: curve = cmsBuildGamma(nil, 2.6)
         default: curve = Self.sRGBCurve()
         }
-        self.init(chromaticities: points.chromaticities, curve: curve)
+        self.init(chromaticities: points.chromaticities, curve: curve, for: layout)
     }
 
     convenience init?(exponent: Double, chromaticities: [Double]?, for layout: Raster.Layout) {
@@ -199,23 +199,20 @@ private final class Profile {
         guard exponent > 0.1, exponent < 10 else { return nil }
         // 1/2.2 is how sRGB writes itself down in gAMA.
         let curve = abs(exponent - 1 / 2.2) < 0.005 ? Self.sRGBCurve() : cmsBuildGamma(nil, 1 / exponent)
-        if layout == .grey {
-            var white = cmsCIExyY(x: 0.3127, y: 0.3290, Y: 1)
-            defer { cmsFreeToneCurve(curve) }
-            self.init(owning: cmsCreateGrayProfile(&white, curve))
-        } else if layout == .rgb {
-            self.init(
-                chromaticities: chromaticities ?? CodePoints(primaries: 1, transfer: 13).chromaticities, curve: curve)
-        } else {
-            cmsFreeToneCurve(curve)
-            return nil
-        }
+        self.init(
+            chromaticities: chromaticities ?? CodePoints(primaries: 1, transfer: 13).chromaticities, curve: curve,
+            for: layout)
     }
 
-    private convenience init?(chromaticities: [Double], curve: OpaquePointer?) {
+    /// Of grey or RGB. Takes the curve over.
+    private convenience init?(chromaticities: [Double], curve: OpaquePointer?, for layout: Raster.Layout) {
         defer { cmsFreeToneCurve(curve) }
-        guard chromaticities.count == 8, let curve else { return nil }
+        guard chromaticities.count == 8, let curve, layout == .grey || layout == .rgb else { return nil }
         var white = cmsCIExyY(x: chromaticities[0], y: chromaticities[1], Y: 1)
+        if layout == .grey {
+            self.init(owning: cmsCreateGrayProfile(&white, curve))
+            return
+        }
         var primaries = cmsCIExyYTRIPLE(
             Red: cmsCIExyY(x: chromaticities[2], y: chromaticities[3], Y: 1),
             Green: cmsCIExyY(x: chromaticities[4], y: chromaticities[5], Y: 1),
