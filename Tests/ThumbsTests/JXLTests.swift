@@ -65,6 +65,35 @@ import Vocabulary
         #expect(try Self.probe(Self.file([])).facts?.hasGainMap == false)
     }
 
+    /// 8 x 8, magenta and yellow in full, below with all of black. By libjxl.
+    private static let ink = Data(
+        base64Encoded:
+            "AAAADEpYTCANCocKAAAAFGZ0eXBqeGwgAAAAAGp4bCAAAAAJanhsbAoAAAAzanhsY/8KQcAoAAkICBAAeABLGIsVwgmqlx+sFxABIH/17zoc+T8AAADAAQAAAAA="
+    ).map { [UInt8]($0) }
+
+    @Test func blackInkIsSeen() throws {
+        let (file, sink) = (Scratch(try #require(Self.ink)), RecordingSink())
+        _ = try Thumb.make(
+            file.descriptor, format: .jxl, file: "x", settings: ThumbSettings(sizes: [16]), limits: MediaLimits(),
+            sink: sink)
+        let pixels = try Pixels(jpeg: #require(sink.files["16"]).bytes)
+        #expect(pixels.isNear([255, 0, 0], x: 4, y: 1) && pixels.isNear([0, 0, 0], x: 4, y: 6))
+    }
+
+    /// Three pictures of 16 x 16 by cjxl.
+    private static let animation = Data(
+        base64Encoded:
+            "/wpDBAFYUFwSCAigAgAAaABLGIsVANSMMRjHC0gAoEgJA7BI4N8PSIX2BwgIoAIAAEQASxiLFYBd4P8CEgCADIbR+AMICKBCAABcAEsYixUAHBhjcPAuIAEAQWCamH8/6Kk5"
+    ).map { [UInt8]($0) }
+
+    @Test func aCutAnimationIsToldToo() throws {
+        let whole = try #require(Self.animation)
+        #expect(try Self.probe(whole).facts?.frames == 3)
+        for length in 30..<(whole.count - 1) {
+            #expect(try Self.probe(Array(whole[..<length])).reason?.code == .truncated, "\(length)")
+        }
+    }
+
     @Test func everyCutIsToldAndWrongBytesNeverTrap() throws {
         let whole = try Self.file(Self.box("brob", Array("Exif".utf8) + Self.brotli([0, 0, 0, 0] + Self.exif)))
         for length in stride(from: 40, to: whole.count - 1, by: 7) {

@@ -18,7 +18,7 @@ final class JXLAnimation: AnimationSource {
 
     /// - Returns: nil at the end.
     func next() throws(Failure) -> AnimationPicture? {
-        guard try reader.advance(to: JXL_DEC_FRAME, orEnd: true) else { return nil }
+        guard try reader.finds(JXL_DEC_FRAME) else { return nil }
         let ticks = reader.frameTicks()
         if secondsPerTick == nil {
             let info = try reader.info()

@@ -6,6 +6,7 @@ struct JP2File: PictureFile {
     let header: PictureHeader
     private let input: PictureInput
     private let limits: MediaLimits
+    private let layout: Raster.Layout
     /// The codestream ends with its mark.
     private let hasEnd: Bool
 
@@ -13,15 +14,17 @@ struct JP2File: PictureFile {
         self.input = input
         self.limits = limits
         guard let structure = JP2Structure(input.bytes) else {
-            throw input.bytes.count < 4096 ? .truncated("no codestream") : .corrupt("no codestream")
+            let isCut = ISOBox.boxes(in: input.bytes).contains { !$0.isWhole }
+            throw isCut || input.bytes.count < 4096 ? .truncated("no codestream") : .corrupt("no codestream")
         }
         hasEnd = structure.hasEnd
-        // A profile of one grey does not fit the RGB that FFmpeg's picture becomes.
-        let profile = structure.componentCount >= 3 ? structure.profile : nil
+        layout =
+            structure.isCMYK ? .cmyk : structure.isGrey ? (structure.componentCount == 1 ? .grey : .greyAlpha) : .rgba
         header = PictureHeader(
             size: structure.size, codec: "jpeg2000", pixelFormat: structure.pixelFormat,
-            encoding: profile.map { .profile($0) } ?? .plain)
+            encoding: structure.profile.map { .profile($0) } ?? .plain)
         try header.admit(limits)
+        if structure.isLab { throw .unsupported("JPEG 2000 in L*a*b*") }
         if structure.isCut { throw .truncated("the codestream goes beyond the end of the file") }
     }
 
@@ -38,8 +41,17 @@ struct JP2File: PictureFile {
             throw hasEnd ? .corrupt(found.detail ?? found.message) : .truncated(found.detail ?? found.message)
         }
         let raster = try Raster(
-            size: PixelSize(width: image.width, height: image.height), layout: .rgba, depth: 8, budget: budget)
-        raster.pixels.copyBytes(from: image.pixels)
+            size: PixelSize(width: image.width, height: image.height), layout: layout, depth: 8, budget: budget)
+        // FFmpeg's four channels are the file's, or its grey three times with its alpha.
+        switch layout {
+        case .grey, .greyAlpha:
+            let count = layout.channelCount
+            for pixel in 0..<(image.pixels.count / 4) {
+                raster.pixels[pixel * count] = image.pixels[pixel * 4]
+                if layout == .greyAlpha { raster.pixels[pixel * count + 1] = image.pixels[pixel * 4 + 3] }
+            }
+        default: raster.pixels.copyBytes(from: image.pixels)
+        }
         return DecodedPicture(raster: raster, encoding: header.encoding)
     }
 

@@ -12,7 +12,14 @@ struct JP2Structure {
     private(set) var isCut = false
     /// EOC, the mark of its end, stands there.
     private(set) var hasEnd = false
+    /// The channels are ink.
+    private(set) var isCMYK = false
+    /// CIE L*a*b*, which FFmpeg takes for RGB.
+    private(set) var isLab = false
     private var isYCbCr = false
+
+    /// One sample a pixel, which means itself.
+    var isGrey: Bool { componentCount <= 2 && !hasPalette }
 
     /// - Returns: nil where the file ends before the size, or has none.
     init?(_ bytes: ByteView) {
@@ -42,8 +49,10 @@ struct JP2Structure {
         hasPalette = header.first("pclr") != nil
         if let color = header.first("colr") {
             switch color.body.byte(at: 0) {
-            // 18 is luma and chroma in sRGB's primaries.
-            case 1: isYCbCr = color.body.u32(at: 3) == 18
+            // Numbers of tables I.10 and, in 15444-2, M.25; 18 is luma and chroma in sRGB's primaries.
+            case 1:
+                let space = color.body.u32(at: 3)
+                (isCMYK, isLab, isYCbCr) = (space == 12 && count >= 4, space == 14, space == 18)
             case 2, 3: profile = color.body.suffix(from: 3)
             default: break
             }
@@ -53,6 +62,7 @@ struct JP2Structure {
     /// FFmpeg's name; nil for what has none that is known from the header.
     var pixelFormat: String? {
         if hasPalette { return "pal8" }
+        if isCMYK { return "cmyk" }
         let isDeep = depth > 8
         switch componentCount {
         case 1: return isDeep ? "gray\(depth <= 10 ? 10 : depth <= 12 ? 12 : depth <= 14 ? 14 : 16)le" : "gray"

@@ -11,6 +11,8 @@ struct JXLFile: PictureFile {
     private let hasAlpha: Bool
     private let isGrey: Bool
     private let depth: Int
+    /// Of the extra channel that holds black, where the colours are ink.
+    private let blackChannel: Int?
 
     init(_ bytes: ByteView, limits: MediaLimits) throws(Failure) {
         self.bytes = bytes
@@ -22,11 +24,15 @@ struct JXLFile: PictureFile {
         hasAlpha = info.alpha_bits > 0
         isGrey = info.num_color_channels == 1
         depth = info.bits_per_sample > 8 ? 16 : 8
+        blackChannel = reader.blackChannel(among: Int(info.num_extra_channels))
         let turn = Orientation(exif: Int(info.orientation.rawValue)) ?? .upright
         var header = PictureHeader(
             size: turn.size(ofStored: PixelSize(width: Int(info.xsize), height: Int(info.ysize))), codec: "jpegxl",
-            pixelFormat: (isGrey ? (hasAlpha ? "ya" : "gray") : (hasAlpha ? "rgba" : "rgb"))
-                + (depth == 16 ? (isGrey ? "16" : hasAlpha ? "64" : "48") + "le" : isGrey ? "" : hasAlpha ? "" : "24"))
+            pixelFormat: blackChannel != nil
+                ? "cmyk"
+                : (isGrey ? (hasAlpha ? "ya" : "gray") : (hasAlpha ? "rgba" : "rgb"))
+                    + (depth == 16
+                        ? (isGrey ? "16" : hasAlpha ? "64" : "48") + "le" : isGrey ? "" : hasAlpha ? "" : "24"))
         try header.admit(limits)
         try reader.advance(to: JXL_DEC_COLOR_ENCODING)
         (header.encoding, header.codePoints) = reader.color()
@@ -53,6 +59,18 @@ struct JXLFile: PictureFile {
     }
 
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        if let blackChannel { return try decodeInk(blackChannel, budget: budget) }
+        return try decodePicture(0, budget: budget)
+    }
+
+    /// Of an animation the last picture too: its header says nothing of whether its end is there.
+    func tryPixels(budget: MemoryBudget) throws(Failure) -> [MediaWarning] {
+        let warnings = try decode(longSide: 1, budget: budget).warnings
+        if header.frames > 1 { _ = try decodePicture(header.frames - 1, budget: budget) }
+        return warnings
+    }
+
+    private func decodePicture(_ index: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         let layout: Raster.Layout = isGrey ? (hasAlpha ? .greyAlpha : .grey) : (hasAlpha ? .rgba : .rgb)
         // libjxl works in 32-bit floats, three to four planes, some of them twice.
         try budget.admit(product(header.size.width, header.size.height, 40))
@@ -62,11 +80,44 @@ struct JXLFile: PictureFile {
         var format = JxlPixelFormat(
             num_channels: UInt32(layout.channelCount), data_type: depth == 16 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8,
             endianness: JXL_NATIVE_ENDIAN, align: 0)
+        reader.skip(index)
         try reader.advance(to: JXL_DEC_NEED_IMAGE_OUT_BUFFER)
         try reader.setOutput(raster, &format)
         try reader.advance(to: JXL_DEC_FULL_IMAGE)
         raster.isPremultiplied = try reader.info().alpha_premultiplied != 0
         return DecodedPicture(raster: raster, encoding: header.encoding)
+    }
+
+    /// In 8 bits, on paper: in JPEG XL, no ink is the largest value (ISO/IEC 18181-1, annex D).
+    private func decodeInk(_ blackChannel: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
+        try budget.admit(product(header.size.width, header.size.height, 48))
+        let colors = try Raster(size: header.size, layout: hasAlpha ? .rgba : .rgb, depth: 8, budget: budget)
+        let black = try Raster(size: header.size, layout: .grey, depth: 8, budget: budget)
+        colors.clear()
+        black.clear()
+        let reader = try JXLReader(bytes, events: JXL_DEC_FULL_IMAGE.rawValue)
+        var format = JxlPixelFormat(
+            num_channels: UInt32(colors.layout.channelCount), data_type: JXL_TYPE_UINT8,
+            endianness: JXL_NATIVE_ENDIAN, align: 0)
+        try reader.advance(to: JXL_DEC_NEED_IMAGE_OUT_BUFFER)
+        try reader.setOutput(colors, &format)
+        try reader.setExtraChannel(blackChannel, black, &format)
+        try reader.advance(to: JXL_DEC_FULL_IMAGE)
+        let isPremultiplied = try reader.info().alpha_premultiplied != 0
+
+        let ink = try Raster(size: header.size, layout: .cmyk, depth: 8, budget: budget)
+        let channels = colors.layout.channelCount
+        for pixel in 0..<(header.size.width * header.size.height) {
+            let from = pixel * channels
+            let alpha = hasAlpha ? Int(colors.pixels[from + 3]) : 255
+            for channel in 0..<4 {
+                let light = Int(channel < 3 ? colors.pixels[from + channel] : black.pixels[pixel])
+                let isDone = isPremultiplied && channel < 3
+                ink.pixels[pixel * 4 + channel] = UInt8(
+                    isDone ? max(0, alpha - light) : (alpha * (255 - light) + 127) / 255)
+            }
+        }
+        return DecodedPicture(raster: ink, encoding: header.encoding)
     }
 
     private static func boxes(_ bytes: ByteView) -> [ISOBox] {
@@ -76,7 +127,7 @@ struct JXLFile: PictureFile {
     private static func countFrames(_ bytes: ByteView) throws(Failure) -> (frames: Int, ticks: UInt64) {
         let reader = try JXLReader(bytes, events: JXL_DEC_FRAME.rawValue)
         var (frames, ticks) = (0, UInt64(0))
-        while frames < frameCountMax, try reader.advance(to: JXL_DEC_FRAME, orEnd: true) {
+        while frames < frameCountMax, try reader.finds(JXL_DEC_FRAME) {
             frames += 1
             ticks += UInt64(reader.frameTicks())
         }
@@ -158,18 +209,15 @@ final class JXLReader {
     }
 
     func advance(to event: JxlDecoderStatus) throws(Failure) {
-        guard try advance(to: event, orEnd: false) else {
-            throw .corrupt("libjxl: the end before event \(event.rawValue)")
-        }
+        guard try finds(event) else { throw .corrupt("libjxl: the end before event \(event.rawValue)") }
     }
 
     /// - Returns: false at the end.
-    func advance(to event: JxlDecoderStatus, orEnd: Bool) throws(Failure) -> Bool {
+    func finds(_ event: JxlDecoderStatus) throws(Failure) -> Bool {
         for _ in 0..<Self.stepCountMax {
             switch JxlDecoderProcessInput(decoder) {
             case event: return true
             case JXL_DEC_SUCCESS: return false
-            case JXL_DEC_NEED_MORE_INPUT where orEnd: return false
             case JXL_DEC_NEED_MORE_INPUT: throw .truncated("libjxl wants more bytes")
             case JXL_DEC_ERROR: throw .corrupt("libjxl")
             case JXL_DEC_NEED_IMAGE_OUT_BUFFER where event == JXL_DEC_FULL_IMAGE:
@@ -193,6 +241,26 @@ final class JXLReader {
                 == JXL_DEC_SUCCESS
         else { throw .corrupt("libjxl: \(needed) bytes") }
     }
+
+    /// - Returns: nil where the colours are no ink.
+    func blackChannel(among count: Int) -> Int? {
+        (0..<min(count, Self.extraChannelMax)).first { index in
+            var info = JxlExtraChannelInfo()
+            return JxlDecoderGetExtraChannelInfo(decoder, index, &info) == JXL_DEC_SUCCESS
+                && info.type == JXL_CHANNEL_BLACK
+        }
+    }
+    private static let extraChannelMax = 256
+
+    func setExtraChannel(_ index: Int, _ raster: Raster, _ format: inout JxlPixelFormat) throws(Failure) {
+        guard
+            JxlDecoderSetExtraChannelBuffer(
+                decoder, &format, raster.pixels.baseAddress, raster.pixels.count, UInt32(index)) == JXL_DEC_SUCCESS
+        else { throw .corrupt("libjxl: extra channel \(index)") }
+    }
+
+    /// So many pictures are passed over.
+    func skip(_ count: Int) { JxlDecoderSkipFrames(decoder, count) }
 
     func frameTicks() -> UInt32 {
         var frame = JxlFrameHeader()
