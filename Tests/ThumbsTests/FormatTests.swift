@@ -231,14 +231,25 @@ import Vocabulary
         #expect(try Self.probe(bytes, .tiff).reason?.code == .truncated)
     }
 
+    @Test func aTIFFWithMoreColoursThanLibtiffLooksUpIsUnsupported() throws {
+        let colors = [UInt8](repeating: 0, count: 3 * 2 << 16)
+        let palette = TIFFBuilder.Entry(tag: 320, type: 3, count: 3 << 16, value: colors)
+        let data = [UInt8](repeating: 5, count: Self.size.width * Self.size.height * 2)
+        let bytes = Self.tiff(photometric: 3, samples: 1, bits: 16, data: data, extra: [palette])
+        #expect(try Self.probe(bytes, .tiff).reason?.code == .unsupportedCodec)
+    }
+
     @Test func tiffWhoseStripsAreMissingIsTruncated() throws {
         let bytes = Self.tiff(photometric: 2, samples: 3, bits: 8, data: Self.rows().flatMap { $0 })
         #expect(try Self.probe(Array(bytes.prefix(bytes.count - 40)), .tiff).reason?.code == .truncated)
     }
 
-    /// - Parameter layers: their number; below 0 where a channel of the merged picture is its transparency.
+    /// - Parameters:
+    ///   - layers: their number; below 0 where a channel of the merged picture is its transparency.
+    ///   - isMerged: nil: nothing is said of it.
     private static func psd(
-        mode: Int, depth: Int, channels: Int, planes: [[UInt8]], packed: Bool = false, layers: Int? = nil
+        mode: Int, depth: Int, channels: Int, planes: [[UInt8]], packed: Bool = false, layers: Int? = nil,
+        isMerged: Bool? = nil
     ) -> [UInt8] {
         var writer = ByteWriter()
         writer.text("8BPS")
@@ -247,7 +258,16 @@ import Vocabulary
         writer.u16(channels)
         writer.u32(size.height, size.width)
         writer.u16(depth, mode)
-        writer.u32(0, 0)
+        writer.u32(0)
+        if let isMerged {
+            writer.u32(18)
+            writer.text("8BIM")
+            writer.u16(1057, 0)
+            writer.u32(5, 1)
+            writer.u8(isMerged ? 1 : 0, 0)
+        } else {
+            writer.u32(0)
+        }
         if let layers {
             writer.u32(10, 2)
             writer.u16(layers)
@@ -299,6 +319,17 @@ import Vocabulary
         let bytes = Self.psd(mode: 3, depth: 8, channels: 4, planes: planes, layers: layers)
         Self.expectQuarters(try Self.thumbnail(bytes, .psd))
         #expect(try Self.probe(bytes, .psd).facts?.pixelFormat == format)
+    }
+
+    /// Of layers without it there is nothing to show but a blank.
+    @Test func aMergedPictureThatWasLeftOutIsNotShown() throws {
+        let planes = (0..<3).map { Self.plane(Self.rows(), channel: $0) }
+        for (layers, isMerged, code) in [
+            (1, false, FailureCode.unsupportedCodec), (nil, false, nil), (1, true, nil),
+        ] as [(Int?, Bool, FailureCode?)] {
+            let bytes = Self.psd(mode: 3, depth: 8, channels: 3, planes: planes, layers: layers, isMerged: isMerged)
+            #expect(try Self.probe(bytes, .psd).reason?.code == code)
+        }
     }
 
     @Test func photoshopsInkIsStoredUpsideDown() throws {

@@ -23,6 +23,9 @@ struct PSDFile: PictureFile {
         guard structure.depth == 8 || structure.depth == 16 else {
             throw .unsupported("PSD of \(structure.depth) bits a channel")
         }
+        guard !structure.lacksMergedPicture else {
+            throw .unsupported("PSD without a merged picture; save it with maximum compatibility")
+        }
         let needed: Int
         switch structure.mode {
         case 1, 8: (layout, needed) = (.grey, 1)

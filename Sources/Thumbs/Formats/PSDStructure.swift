@@ -12,6 +12,8 @@ struct PSDStructure {
     private(set) var iptc: ByteView?
     /// A channel of the merged picture is its transparency. Its colours lie on white all the same.
     private(set) var hasAlpha = false
+    /// Photoshop was told to leave the merged picture out: what stands in its place is blank.
+    private(set) var lacksMergedPicture = false
     /// Where the merged picture's compression is told; nil when the file ends before.
     private(set) var pictureOffset: Int?
 
@@ -37,6 +39,8 @@ struct PSDStructure {
         if let layersLength, layersLength > 0, let ownLength, ownLength > 0 {
             hasAlpha = bytes.u16(at: layers + (isLarge ? 16 : 8)).map { $0 >> 15 == 1 } ?? false
         }
+        // Of a picture without layers there is no other.
+        if layersLength == 0 { lacksMergedPicture = false }
         guard let layersLength, let offset = sum(layers, isLarge ? 8 : 4, layersLength), offset + 2 <= bytes.count
         else { return }
         pictureOffset = offset
@@ -60,6 +64,8 @@ struct PSDStructure {
             switch id {
             case PhotoshopResources.iptc: iptc = body
             case 1039: profile = body
+            // A version, then whether the merged picture is one.
+            case 1057: lacksMergedPicture = body.byte(at: 4) == 0
             case 1058: exif = body
             case 1060: xmp = body
             default: continue
