@@ -75,13 +75,13 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         return head[1] & 0xF6 == 0xF0 ? .aac : nil
     }
 
-    /// The major brand decides; where it is a general one (`mif1`, `msf1`), the compatible brands do.
     /// OS/2 keeps a cursor's hot spot where others leave zeros: the second header's length tells then.
     private static func isBitmapHeader(_ head: [UInt8]) -> Bool {
         head.count >= 18 && [12, 16, 40, 52, 56, 64, 108, 124].contains(head[14])
             && head[15..<18].allSatisfy { $0 == 0 }
     }
 
+    /// The major brand decides; where it is a general one (`mif1`, `msf1`) or one that nobody knows, the compatible brands do.
     private static func isoBrand(_ head: [UInt8]) -> MediaFormat {
         let boxSize = head[0..<4].reduce(0) { $0 << 8 | Int($1) }
         let end = min(head.count, max(16, boxSize))
@@ -101,7 +101,7 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         let video: Set<String> = ["isom", "iso2", "mp41", "mp42", "qt  ", "avc1", "M4V ", "3gp4", "3gp5", "dash"]
         if !brands.contains(where: video.contains) {
             if brands.contains("avif") || brands.contains("avis") { return .avif }
-            if brands.contains(where: heif.contains) { return .heif }
+            if brands.contains(where: heif.union(["mif1", "msf1", "miaf"]).contains) { return .heif }
         }
         return .isoMedia
     }

@@ -200,6 +200,8 @@ import Vocabulary
         let element = "<xmp:CreateDate>2021-01-02T03:04:05Z</xmp:CreateDate>"
         #expect(XMP.read(ByteView(Array(element.utf8))).taken?.text == "2021-01-02T03:04:05Z")
         #expect(XMP.read(ByteView(Array("<xmp:CreateDate>2021-01-02</xmp:CreateDate>".utf8))).taken == nil)
+        let first = "xap:CreateDate='2010-04-21T16:50:46-05:00'"
+        #expect(XMP.read(ByteView(Array(first.utf8))).taken?.text == "2010-04-21T16:50:46-05:00")
     }
 
     private static func iptc(_ records: [(number: UInt8, text: String)]) -> [UInt8] {

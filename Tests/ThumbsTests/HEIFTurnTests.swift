@@ -156,6 +156,17 @@ import Vocabulary
         #expect(try HEIFFile(PictureInput(file.descriptor), format: .avif, limits: MediaLimits()).header.hasGainMap)
     }
 
+    /// What libheif passes over, or calls damage, is neither shown in wrong colours nor damaged.
+    @Test(arguments: [("nclx", 9, [16]), ("infe", 12, Array("unci".utf8))] as [(String, Int, [UInt8])])
+    func whatLibheifDoesNotKnowIsUnsupported(box: String, offset: Int, bytes: [UInt8]) throws {
+        var file = try Self.file([])
+        let place = try #require(file.indices.first { file[$0...].starts(with: box.utf8) })
+        file.replaceSubrange((place + offset)..<(place + offset + bytes.count), with: bytes)
+        let scratch = Scratch(file)
+        let report = try PhotoProbe.probe(scratch.descriptor, format: .avif, file: "x", limits: MediaLimits())
+        #expect(report.reason?.code == .unsupportedCodec)
+    }
+
     @Test(arguments: [UInt64(7), 8]) func identitiesWithWrongBytesNeverTrap(seed: UInt64) throws {
         var numbers = SeededNumbers(state: seed)
         let whole = try Self.file([(type: "irot", value: 1)], asIdentity: true)

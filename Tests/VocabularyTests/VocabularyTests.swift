@@ -39,6 +39,7 @@ import Vocabulary
             ([0xFF, 0xD8, 0xFF, 0xE0], MediaFormat.jpeg),
             (Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic".utf8), .heif),
             (Array("\0\0\0\u{18}ftypmif1\0\0\0\0avifmif1".utf8), .avif),
+            (Array("\0\0\0\u{18}ftypjpeg\0\0\0\0mif1miaf".utf8), .heif),
             (Array("\0\0\0\u{14}ftypqt  \0\0\0\0qt  ".utf8), .isoMedia),
             (Array("RIFF\0\0\0\0WEBPVP8 ".utf8), .webp),
             ([0xFF, 0x4F, 0xFF, 0x51, 0, 47], .jp2),

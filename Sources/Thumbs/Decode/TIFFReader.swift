@@ -40,6 +40,11 @@ final class TIFFReader {
         guard TIFFIsCODECConfigured(UInt16(compression)) != 0 else {
             throw .unsupported("TIFF of compression \(compression)")
         }
+        // libtiff looks up no more than 8 bits.
+        let (kind, bits) = (Self.get16(opened, TIFFTAG_PHOTOMETRIC), Self.get16(opened, TIFFTAG_BITSPERSAMPLE))
+        guard Int32(kind) != PHOTOMETRIC_PALETTE || bits <= 8 else {
+            throw .unsupported("TIFF of a \(bits)-bit palette")
+        }
         size = PixelSize(width: Self.get32(opened, TIFFTAG_IMAGEWIDTH), height: Self.get32(opened, TIFFTAG_IMAGELENGTH))
         plainRows = Self.plainRows(opened, width: size.width)
         // libtiff's own RGBA takes all numbers for unsigned ones, but for those of its logarithmic codec.

@@ -17,8 +17,9 @@ struct BMPFile: PictureFile {
             size: structure.size, codec: "bmp", pixelFormat: structure.pixelFormat,
             encoding: structure.profile.map { .profile($0) } ?? .plain)
         try header.admit(limits)
-        guard [1, 2, 4, 8, 16, 24, 32].contains(structure.bits) else { throw .corrupt("\(structure.bits) bits") }
+        // A picture of another format in it tells its bits itself.
         if case .unsupported(let code) = structure.compression { throw .unsupported("BMP of compression \(code)") }
+        guard [1, 2, 4, 8, 16, 24, 32].contains(structure.bits) else { throw .corrupt("\(structure.bits) bits") }
         guard case .none = structure.compression else { return }
         guard let rowBytes = structure.rowBytes, let needed = product(rowBytes, structure.size.height),
             let end = sum(structure.pixelOffset, needed)

@@ -13,6 +13,9 @@ final class HEIFFile: PictureFile {
     /// Of a copy of the file with another table of items.
     private let copyBytes: Int
 
+    /// ICtCp: those behind it (H.273 of 2023) are of lossless coding.
+    private static let matrixMax = 14
+
     init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.input = input
         self.limits = limits
@@ -37,7 +40,14 @@ final class HEIFFile: PictureFile {
         self.copyBytes = copyBytes
 
         var header: PictureHeader
-        still = try Self.still(bytes, structure)
+        // libheif passes over what it does not know, and would take the colours for others.
+        if let matrix = structure.codePoints?.matrix, matrix > Self.matrixMax {
+            throw .unsupported("HEIF of matrix \(matrix)")
+        }
+        do throws(Failure) { still = try Self.still(bytes, structure) } catch {
+            guard error.code == .corrupt, !structure.isOfKnownType else { throw error }
+            throw .unsupported("HEIF of \(structure.codedItem?.type ?? "nothing")")
+        }
         if still == nil, let sequence = structure.sequence {
             header = PictureHeader(size: sequence.size, codec: Self.codec(sequence.codec, format))
         } else {

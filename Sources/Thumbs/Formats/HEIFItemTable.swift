@@ -109,7 +109,9 @@ enum HEIFItemTable {
             }
             let targets = HEIFStructure.targets(of: reference, width: width)
             let target = targets.first { $0 == structure.primary } ?? targets.first
-            if let target { body += box(reference.type, bytes(from, width: width) + [0, 1] + bytes(target, width: width)) }
+            if let target {
+                body += box(reference.type, bytes(from, width: width) + [0, 1] + bytes(target, width: width))
+            }
         }
         for (id, root) in roots.sorted(by: { $0.key < $1.key }) {
             guard let sources = structure.sources[root], !sources.isEmpty else { continue }

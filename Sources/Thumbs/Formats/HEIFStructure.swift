@@ -60,6 +60,20 @@ struct HEIFStructure {
         return ([primary] + (sources[primary] ?? [])).contains { items[$0]?.type == "iovl" }
     }
 
+    /// Coded or put together in a way that libheif can be asked for.
+    var isOfKnownType: Bool {
+        ["hvc1", "av01", "grid", "iovl", "iden"].contains(codedItem?.type ?? "hvc1")
+    }
+
+    /// As H.273 numbers them, where a box of the picture's says so.
+    var codePoints: CodePoints? {
+        let boxes = (primary.flatMap { items[$0] }?.properties ?? []) + (codedItem?.properties ?? [])
+        guard let color = boxes.first(where: { $0.type == "colr" && $0.body.fourCC(at: 0) == "nclx" })?.body,
+            let primaries = color.u16(at: 4), let transfer = color.u16(at: 6), let matrix = color.u16(at: 8)
+        else { return nil }
+        return CodePoints(primaries: Int(primaries), transfer: Int(transfer), matrix: Int(matrix))
+    }
+
     /// As H.265 counts them (chroma_format_idc).
     enum Chroma: Int { case none, c420, c422, c444 }
 

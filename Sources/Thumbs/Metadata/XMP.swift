@@ -10,7 +10,10 @@ enum XMP {
         func time(_ name: String) -> CaptureTime? {
             value(of: name, in: text).flatMap { CaptureTime(xmp: $0, source: name) }
         }
-        result.shot = time("exif:DateTimeOriginal") ?? time("photoshop:DateCreated") ?? time("xmp:CreateDate")
+        // XMP's own prefix was `xap` in its first years.
+        result.shot =
+            time("exif:DateTimeOriginal") ?? time("photoshop:DateCreated") ?? time("xmp:CreateDate")
+            ?? time("xap:CreateDate")
         result.located = time("exif:GPSTimeStamp")
         if let latitude = value(of: "exif:GPSLatitude", in: text).flatMap({ degrees($0, "N", "S") }),
             let longitude = value(of: "exif:GPSLongitude", in: text).flatMap({ degrees($0, "E", "W") })
