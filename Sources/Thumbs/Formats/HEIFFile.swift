@@ -27,8 +27,9 @@ final class HEIFFile: PictureFile {
         }
         if structure.lacksBytes { throw .truncated("items or boxes beyond the end of the file") }
         if structure.needsOtherTable {
-            // A copy of the file, which is mapped already.
-            try MemoryBudget(limits, input: input).admit(sum(bytes.count, bytes.count, HEIFItemTable.metaBytesMax))
+            // A copy of the file, which is mapped already, and one with the new table behind it.
+            try MemoryBudget(limits, input: input).admit(
+                sum(bytes.count, bytes.count, product(structure.tableBytes, 4)))
             if let resolved = HEIFItemTable.resolved(bytes, structure) {
                 bytes = ByteView(resolved)
                 copyBytes = bytes.count

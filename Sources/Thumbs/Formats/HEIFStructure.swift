@@ -27,6 +27,8 @@ struct HEIFStructure {
     /// From a derived item to those it is put together from.
     private(set) var sources: [Int: [Int]] = [:]
     private(set) var sequence: Sequence?
+    /// Of the table of items.
+    private(set) var tableBytes = 0
     /// An auxiliary picture or metadata belongs to several items.
     private var hasSharedReferences = false
     /// A box at the top goes beyond the end of the file.
@@ -38,7 +40,10 @@ struct HEIFStructure {
         let top = ISOBox.boxes(in: bytes)
         isCut = top.contains { !$0.isWhole }
         majorBrand = top.first("ftyp")?.body.fourCC(at: 0) ?? ""
-        if let meta = top.first("meta") { readMeta(meta.children(after: 4)) }
+        if let meta = top.first("meta") {
+            tableBytes = meta.body.count
+            readMeta(meta.children(after: 4))
+        }
         if let movie = top.first("moov") { sequence = Self.readSequence(movie) }
     }
 
@@ -218,7 +223,9 @@ struct HEIFStructure {
     /// - Parameter width: of an item's number, in bytes.
     static func targets(of reference: ISOBox, width: Int) -> [Int] {
         let count = reference.body.u16(at: width).map(Int.init) ?? 0
-        return (0..<count).compactMap { id(in: reference, at: width + 2 + $0 * width, width: width) }
+        return (0..<min(count, reference.body.count / width)).compactMap {
+            id(in: reference, at: width + 2 + $0 * width, width: width)
+        }
     }
 
     private mutating func readLocations(_ box: ISOBox) {

@@ -88,7 +88,7 @@ struct JXLFile: PictureFile {
         return DecodedPicture(raster: raster, encoding: header.encoding)
     }
 
-    /// In 8 bits, on paper: in JPEG XL, no ink is the largest value (ISO/IEC 18181-1, annex D).
+    /// In 8 bits, on paper. In JPEG XL, no ink is the largest value, of black too (ISO/IEC 18181-1, extra channels of type kBlack).
     private func decodeInk(_ blackChannel: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
         try budget.admit(product(header.size.width, header.size.height, 48))
         let colors = try Raster(size: header.size, layout: hasAlpha ? .rgba : .rgb, depth: 8, budget: budget)
