@@ -21,6 +21,7 @@ enum PictureFiles {
         case .heif, .avif: return try HEIFFile(input, format: format, limits: limits)
         case .bmp: return try BMPFile(input.bytes, limits: limits)
         case .jp2: return try JP2File(input, limits: limits)
+        case .x3f: throw .unsupported("Sigma X3F")
         default:
             throw Failure(.notMedia, "This is not a picture.", detail: format.rawValue)
         }

@@ -1,7 +1,7 @@
 /// What a file's first bytes say it is. Names and extensions are never asked.
 public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
     // Stills
-    case jpeg, png, gif, webp, tiff, bmp, psd, heif, avif, jxl, raf, cr3, jp2
+    case jpeg, png, gif, webp, tiff, bmp, psd, heif, avif, jxl, raf, cr3, jp2, x3f
     // Containers of moving pictures or sound
     case isoMedia = "iso-media"
     case matroska, avi, wav, mpegTS = "mpeg-ts", mpegPS = "mpeg-ps", mxf, asf, ogg, flac, mp3, aac, flv, dv, aiff, caf
@@ -12,7 +12,7 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
     /// Stills and image sequences go to the photo path; all else, and what is not known at all, to the demuxers.
     public var isPicture: Bool {
         switch self {
-        case .jpeg, .png, .gif, .webp, .tiff, .bmp, .psd, .heif, .avif, .jxl, .raf, .cr3, .jp2: true
+        case .jpeg, .png, .gif, .webp, .tiff, .bmp, .psd, .heif, .avif, .jxl, .raf, .cr3, .jp2, .x3f: true
         default: false
         }
     }
@@ -35,6 +35,7 @@ public enum MediaFormat: String, Codable, Sendable, Hashable, CaseIterable {
         }
         if has("RF64"), has("WAVE", at: 8) { return .wav }
         if has("FUJIFILMCCD-RAW") { return .raf }
+        if has("FOVb") { return .x3f }
         if has([0x49, 0x49, 0x2A, 0x00]) || has([0x4D, 0x4D, 0x00, 0x2A]) || has([0x49, 0x49, 0x2B, 0x00])
             || has([0x4D, 0x4D, 0x00, 0x2B])
         {

@@ -364,6 +364,13 @@ import Vocabulary
         #expect(report.warnings.map(\.code) == ["end-marker-missing"])
     }
 
+    /// A comment whose length leaves out even itself.
+    @Test func aSegmentOfNoLengthIsPassed() throws {
+        var bytes = try Pictures.jpeg(Self.size)
+        bytes.insert(contentsOf: [0xFF, 0xFE, 0, 0, 1, 2, 3], at: 2)
+        #expect(try Self.probe(bytes, .jpeg).outcome == .accept)
+    }
+
     @Test func strayBytesBetweenSegmentsCostNoPixel() throws {
         var bytes = try Pictures.jpeg(Self.size)
         let table = try #require(bytes.indices.first { bytes[$0] == 0xFF && bytes[$0 + 1] == 0xDB })

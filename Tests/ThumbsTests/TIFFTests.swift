@@ -170,6 +170,14 @@ import Vocabulary
         #expect(try Self.thumb(bytes).report.reason?.code == .unsupportedCodec)
     }
 
+    /// The depths of three samples lie outside their entry.
+    @Test func aValueBehindTheEndOfTheFileIsAMissingEnd() throws {
+        var bytes = Self.file([200, 40, 90], depth: 8, photometric: 2)
+        let entry = try #require(bytes.indices.first { bytes[$0...].starts(with: [2, 1, 3, 0]) })
+        bytes.replaceSubrange((entry + 8)..<(entry + 12), with: [0xFF, 0xFF, 0xFF, 0x7F])
+        #expect(try Self.thumb(bytes).report.reason?.code == .truncated)
+    }
+
     /// Numbers of a kind that stand for shares of all.
     struct Kind: Sendable, CustomStringConvertible {
         var depth: Int

@@ -41,6 +41,7 @@ import Vocabulary
             (Array("\0\0\0\u{18}ftypmif1\0\0\0\0avifmif1".utf8), .avif),
             (Array("\0\0\0\u{18}ftypjpeg\0\0\0\0mif1miaf".utf8), .heif),
             (Array("\0\0\0\u{14}ftypqt  \0\0\0\0qt  ".utf8), .isoMedia),
+            (Array("FOVb\0\0\u{2}\0".utf8), .x3f),
             (Array("RIFF\0\0\0\0WEBPVP8 ".utf8), .webp),
             ([0xFF, 0x4F, 0xFF, 0x51, 0, 47], .jp2),
             (Array("BM\u{1A}\0\0\0\u{1D}\0\u{27}\0J\0\0\0\u{C}\0\0\0".utf8), .bmp),

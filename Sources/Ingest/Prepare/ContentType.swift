@@ -18,6 +18,7 @@ enum ContentType {
         case .avif: return "image/avif"
         case .jxl: return "image/jxl"
         case .jp2: return "image/jp2"
+        case .x3f: return "image/x-sigma-x3f"
         case .raf: return "image/x-fuji-raf"
         case .cr3: return "image/x-canon-cr3"
         case .isoMedia: return facts.kind == .audio ? "audio/mp4" : "video/mp4"

@@ -119,10 +119,19 @@ final class TIFFReader {
             row.flattenOnWhite()
             resampler.take(row.row(0))
         }
-        guard damagedRows < size.height else { throw .corrupt("libtiff: no row can be read") }
+        guard damagedRows < size.height else {
+            throw hasForeignJPEG ? .unsupported("TIFF with a lossless JPEG") : .corrupt("libtiff: no row can be read")
+        }
         return DecodedPicture(
             raster: resampler.result, encoding: encoding,
             warnings: damagedRows > 0 || band?.isDamaged == true ? [DecodedPicture.damaged] : [])
+    }
+
+    /// Of a kind that libjpeg has no decoder for.
+    private var hasForeignJPEG: Bool {
+        guard Self.get16(tiff, TIFFTAG_COMPRESSION) == COMPRESSION_JPEG else { return false }
+        let start = Int(clamping: TIFFGetStrileOffset(tiff, 0)), count = Int(clamping: TIFFGetStrileByteCount(tiff, 0))
+        return JPEGStructure(source.bytes.clamped(at: start, count: count))?.frame?.isDecodable == false
     }
 
     /// Strips or tiles whose lengths are looked at.

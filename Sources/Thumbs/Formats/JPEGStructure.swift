@@ -78,7 +78,12 @@ struct JPEGStructure {
                 break
             }
             if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }
-            guard let length = bytes.u16(at: offset).map(Int.init), length >= 2 else { break }
+            guard let length = bytes.u16(at: offset).map(Int.init) else { break }
+            // Shorter than itself: libjpeg goes on behind it.
+            if length < 2 {
+                offset += 2
+                continue
+            }
             let body = bytes.clamped(at: offset + 2, count: length - 2)
             read(marker, body)
             if body.count < length - 2 { break }

@@ -7,6 +7,8 @@ final class TIFFFile: PictureFile {
     private let bytes: ByteView
     private let page: Int
     private let budgetForPage: Int?
+    /// A tag's value lies behind the end of the file.
+    private let lacksValues: Bool
 
     init(_ bytes: ByteView, structure: RAWStructure, limits: MediaLimits) throws(Failure) {
         self.bytes = bytes
@@ -40,6 +42,7 @@ final class TIFFFile: PictureFile {
         try header.admit(limits)
         if structure.lacksBytes { throw .truncated("strips or tiles beyond the end of the file") }
         budgetForPage = product(width, height, 4)
+        lacksValues = directory.entries.contains { $0.count > 0 && $0.value.isEmpty }
     }
 
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {
@@ -54,7 +57,13 @@ final class TIFFFile: PictureFile {
     }
 
     private func reader() throws(Failure) -> TIFFReader {
-        let reader = try TIFFReader(bytes, page: page)
+        let reader: TIFFReader
+        do throws(Failure) {
+            reader = try TIFFReader(bytes, page: page)
+        } catch {
+            // libtiff does without most tags; where it cannot, the end is what is missing.
+            throw lacksValues && error.code == .corrupt ? .truncated("a tag's value beyond the end of the file") : error
+        }
         guard reader.size == header.size else { throw .corrupt("two sizes") }
         return reader
     }
