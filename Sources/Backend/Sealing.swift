@@ -25,7 +25,7 @@ struct Sealing: Sendable {
 
     func held(_ row: UploadRow, signed: [SignedPart]) async throws(Failure) -> Held {
         if let stored = try await store.parts(row.session) {
-            let signatures = Dictionary(signed.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+            let signatures = signed.byNumber
             return Held(parts: stored.filter { part in signatures[part.number].map(part.matches) ?? false })
         }
         guard let key = try await store.assembled(signed, of: row.session) else { return Held(parts: [], isLost: true) }
@@ -92,7 +92,7 @@ struct Sealing: Sendable {
         let parts = try CompletionCheck.parts(request, row: row, signed: signed, stored: held.parts)
         let key: BlobKey
         if let object = held.object { key = object } else { key = try await store.assemble(parts, of: row.session) }
-        // Where it was aborted meanwhile, no row will name these bytes: the sweep takes them, which asks whether that may be.
+        // Where it was aborted meanwhile, no row will name these bytes: the next start removes them, if they may go.
         let sealed = try await ledger.seal(
             row.session, owner: owner, key: key, size: request.sizeBytes, sha256: request.sha256,
             attaching: attachment, now: clock())

@@ -24,7 +24,7 @@ package struct Demuxer: ~Copyable {
         "nut", "gxf", "wtv", "nsv", "pva", "dhav", "h261", "h263", "h264", "hevc", "obu", "vc1", "m4v", "mjpeg",
         "yuv4mpegpipe", "au", "tta", "wv", "ape", "mpc", "mpc8", "r3d",
     ].joined(separator: ",")
-    /// Of stills, FFmpeg reads JPEG 2000 alone; all others have a library of their own. JPEG and BMP are there to see what was made.
+    /// Of stills, FFmpeg reads JPEG 2000 alone; all others have a library of their own. Tests look at pixels as JPEG and BMP.
     private static let allowedPictures = "j2k_pipe,jpeg_pipe,bmp_pipe"
 
     package enum Purpose: Sendable { case media, picture }

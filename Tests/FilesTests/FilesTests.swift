@@ -18,15 +18,10 @@ final class ScratchFolder {
 @Suite struct FileFactsTests {
     /// File systems keep such times; nanoseconds since 1970 end in 2262.
     @Test(arguments: [(10_413_792_000, Int64.max), (-10_413_792_000, .min)])
-    func aTimeBeyondAllCountingIsTheFurthestThereIs(seconds: Int, bound: Int64) throws {
-        let folder = try ScratchFolder()
-        let path = folder.path + "/a"
-        #expect(FileManager.default.createFile(atPath: path, contents: Data()))
+    func aTimeBeyondAllCountingIsTheFurthestThereIs(seconds: Int, bound: Int64) {
         var status = stat()
-        try #require(stat(path, &status) == 0)
-        status.st_mtim.tv_sec = seconds
-        let modified = FileFacts(status).modified
-        #expect(modified.distance(to: bound).magnitude < 3_000_000_000)
+        status.st_mtim = timespec(tv_sec: seconds, tv_nsec: 999_999_999)
+        #expect(FileFacts(status).modified.distance(to: bound).magnitude < 3_000_000_000)
     }
 }
 

@@ -4,7 +4,7 @@ import Vocabulary
 
 @testable import Thumbs
 
-/// BMP of every kind of pixel, written byte by byte, and JPEG 2000's headers.
+/// BMP of every kind of pixel, written byte by byte.
 @Suite struct BMPTests {
     private static let size = PixelSize(width: 48, height: 32)
 
@@ -173,55 +173,5 @@ import Vocabulary
     @Test(arguments: [4, 5]) func aPictureOfAnotherFormatInItIsUnsupported(compression: Int) throws {
         let report = try Self.thumb(Self.file(bits: 0, compression: compression, body: [0xFF, 0xD8])).0
         #expect(report.reason?.code == .unsupportedCodec)
-    }
-
-    // MARK: - JPEG 2000
-
-    @Test func jpeg2000TellsItsSizeBeforeItIsDecoded() throws {
-        var stream = ByteWriter()
-        stream.u16(0xFF4F, 0xFF51, 47, 0)
-        stream.u32(1030, 520, 30, 20, 1030, 520, 0, 0)
-        stream.u16(3)
-        stream.u8(15, 1, 1, 15, 2, 2, 15, 2, 2)
-        let structure = try #require(JP2Structure(ByteView(stream.bytes)))
-        #expect(structure.size == PixelSize(width: 1000, height: 500) && structure.depth == 16)
-        #expect(structure.pixelFormat == "yuv420p16le" && !structure.hasEnd)
-        var boxed = ByteWriter()
-        boxed.u32(stream.bytes.count + 9)
-        boxed.text("jp2c")
-        #expect(JP2Structure(ByteView(boxed.bytes + stream.bytes))?.isCut == true)
-        let file = Scratch(stream.bytes)
-        let report = try PhotoProbe.probe(
-            file.descriptor, format: .jp2, file: "x", limits: MediaLimits(pixelCountMax: 499_999))
-        #expect(report.reason?.code == .tooLarge)
-        for length in 0..<stream.bytes.count { _ = JP2Structure(ByteView(Array(stream.bytes[..<length]))) }
-    }
-
-    /// 16 x 16 by OpenJPEG: magenta and yellow in full above, black in full below.
-    private static let ink = Data(
-        base64Encoded:
-            "AAAADGpQICANCocKAAAAFGZ0eXBqcDIgAAAAAGpwMiAAAABPanAyaAAAABZpaGRyAAAAEAAAABAABAcHAAAAAAAPY29scgEAAAAAAAwAAAAiY2RlZgAEAAAAAAABAAEAAAACAAIAAAADAAMAAQAAAAABC2pwMmP/T/9RADIAAAAAABAAAAAQAAAAAAAAAAAAAAAQAAAAEAAAAAAAAAAAAAQHAQEHAQEHAQEHAQH/UgAMAAAAAQAEBAQAAf9cABBAQEhIUEhIUEhIUEhIUP9kACUAAUNyZWF0ZWQgYnkgT3BlbkpQRUcgdmVyc2lvbiAyLjUuNP+QAAoAAAAAAIQAAf+T34AIB8+0CARfz7QIBF/PtAgHH4Cn4AQJp6fgBAmnp+AEAGmAp+AKA5KYur+n4AoDkpi6v6fgCgZCoYNvgKfgDg8oVQdDBHOn4A4PKFUHQwRzp+ASDHhNCAMsCfrEgKfgCgOEz5x/p+AKA4TPnH+j7QQAANTAW//Z"
-    ).map { [UInt8]($0) }
-
-    @Test func inkInJPEG2000IsInk() throws {
-        let (file, sink) = (Scratch(try #require(Self.ink)), RecordingSink())
-        _ = try Thumb.make(
-            file.descriptor, format: .jp2, file: "x", settings: ThumbSettings(sizes: [16]), limits: MediaLimits(),
-            sink: sink)
-        let pixels = try Pixels(jpeg: #require(sink.files["16"]).bytes)
-        #expect(pixels.isNear([255, 0, 0], x: 4, y: 2) && pixels.isNear([0, 0, 0], x: 4, y: 13))
-    }
-
-    /// The boxes before the codestream are cut already.
-    @Test func jpeg2000WithoutItsCodestreamIsTruncated() throws {
-        let whole = try #require(Self.ink)
-        var profile = ByteWriter()
-        profile.u32(8 + 20_000)
-        profile.text("uuid")
-        let file = Scratch(Array(whole[..<111]) + profile.bytes + [UInt8](repeating: 1, count: 9000))
-        let failure = #expect(throws: Failure.self) {
-            try JP2File(PictureInput(file.descriptor), limits: MediaLimits())
-        }
-        #expect(failure?.code == .truncated)
     }
 }

@@ -16,12 +16,7 @@ import Vocabulary
     }
 
     private static func thumbnail(_ bytes: [UInt8], _ format: MediaFormat) throws -> Pixels {
-        let (file, sink) = (Scratch(bytes), RecordingSink())
-        let report = try Thumb.make(
-            file.descriptor, format: format, file: "x", settings: ThumbSettings(sizes: [1000], quality: 95),
-            limits: MediaLimits(), sink: sink)
-        #expect(report.outcome == .made, "\(report.reason?.message ?? "")")
-        return try Pixels(jpeg: #require(sink.files["1000"]).bytes)
+        try Pictures.thumbnail(bytes, format, size: 1000, quality: 95)
     }
 
     /// The picture of four colours, its samples widened to `width` bytes each.

@@ -50,12 +50,7 @@ import Vocabulary
 
     @Test func thePictureIsTurnedOnce() throws {
         for boxes in [[], Self.box("Exif", [0, 0, 0, 0] + Self.exif)] {
-            let (file, sink) = (Scratch(try Self.file(boxes)), RecordingSink())
-            let report = try Thumb.make(
-                file.descriptor, format: .jxl, file: "x", settings: ThumbSettings(sizes: [16]), limits: MediaLimits(),
-                sink: sink)
-            #expect(report.outcome == .made)
-            let pixels = try Pixels(jpeg: #require(sink.files["16"]).bytes)
+            let pixels = try Pictures.thumbnail(Self.file(boxes), .jxl)
             #expect(pixels.isNear([200, 40, 60], x: 4, y: 3) && pixels.isNear([30, 60, 210], x: 4, y: 12))
         }
     }
@@ -72,11 +67,7 @@ import Vocabulary
     ).map { [UInt8]($0) }
 
     @Test func blackInkIsSeen() throws {
-        let (file, sink) = (Scratch(try #require(Self.ink)), RecordingSink())
-        _ = try Thumb.make(
-            file.descriptor, format: .jxl, file: "x", settings: ThumbSettings(sizes: [16]), limits: MediaLimits(),
-            sink: sink)
-        let pixels = try Pixels(jpeg: #require(sink.files["16"]).bytes)
+        let pixels = try Pictures.thumbnail(#require(Self.ink), .jxl)
         #expect(pixels.isNear([255, 0, 0], x: 4, y: 1) && pixels.isNear([0, 0, 0], x: 4, y: 6))
     }
 

@@ -30,11 +30,7 @@ import Vocabulary
     }
 
     private static func pixel(_ bytes: [UInt8]) throws -> [Int] {
-        let (file, sink) = (Scratch(bytes), RecordingSink())
-        _ = try Thumb.make(
-            file.descriptor, format: .png, file: "x", settings: ThumbSettings(sizes: [16]), limits: MediaLimits(),
-            sink: sink)
-        return try Pixels(jpeg: #require(sink.files["16"]).bytes)[8, 8]
+        try Pictures.thumbnail(bytes, .png)[8, 8]
     }
 
     @Test func aPNGOfTheLimitedRangeIsStretched() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 import Vocabulary
 
 @testable import Thumbs
@@ -77,6 +78,18 @@ struct Pixels {
 
 enum Pictures {
     static let roomy = MemoryBudget(bytes: 1 << 30)
+
+    /// What is made of a photo, at most `size` long.
+    static func thumbnail(
+        _ bytes: [UInt8], _ format: MediaFormat, size: Int = 16, quality: Int = 82
+    ) throws -> Pixels {
+        let (file, sink) = (Scratch(bytes), RecordingSink())
+        let report = try Thumb.make(
+            file.descriptor, format: format, file: "x", settings: ThumbSettings(sizes: [size], quality: quality),
+            limits: MediaLimits(), sink: sink)
+        #expect(report.outcome == .made, "\(report.reason?.message ?? "")")
+        return try Pixels(jpeg: #require(sink.files[String(size)]).bytes)
+    }
 
     /// Red, green, blue, white in the quarters: left above, right above, left below, right below.
     static let quarters = [[220, 30, 30], [30, 200, 30], [30, 30, 220], [240, 240, 240]]

@@ -97,7 +97,7 @@ enum CompletionCheck {
         if let fault = grid.fault { throw fault }
         let declared = Dictionary(
             request.parts.map { ($0.partNumber, $0.etag) }, uniquingKeysWith: { first, _ in first })
-        let signatures = Dictionary(signed.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+        let signatures = signed.byNumber
         let held = Dictionary(grouping: stored, by: \.number)
         var parts: [StoredPart] = []
         for number in 1...(grid.partCount ?? 1) {

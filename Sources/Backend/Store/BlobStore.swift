@@ -42,6 +42,11 @@ struct StoredPart: Sendable, Hashable {
     }
 }
 
+extension [SignedPart] {
+    /// Of one session, which has one signature for each part.
+    var byNumber: [Int: SignedPart] { Dictionary(map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first }) }
+}
+
 extension StoredPart {
     init(number: Int, size: Int, md5: String) { self.init(number: number, size: size, etag: md5, md5: md5) }
     /// One that is part of an object already: what it was is what was signed.

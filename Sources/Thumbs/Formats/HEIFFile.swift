@@ -13,9 +13,6 @@ final class HEIFFile: PictureFile {
     /// Of a copy of the file with another table of items.
     private let copyBytes: Int
 
-    /// ICtCp: those behind it (H.273 of 2023) are of lossless coding.
-    private static let matrixMax = 14
-
     init(_ input: PictureInput, format: MediaFormat, limits: MediaLimits) throws(Failure) {
         self.input = input
         self.limits = limits
@@ -41,8 +38,7 @@ final class HEIFFile: PictureFile {
         self.copyBytes = copyBytes
 
         var header: PictureHeader
-        // libheif passes over what it does not know, and would take the colours for others.
-        if let matrix = structure.codePoints?.matrix, matrix > Self.matrixMax {
+        if let matrix = structure.matrix, !Self.isUnderstood(matrix), structure.chroma != HEIFStructure.Chroma.none {
             throw .unsupported("HEIF of matrix \(matrix)")
         }
         do throws(Failure) { still = try Self.still(bytes, structure) } catch {
@@ -70,6 +66,12 @@ final class HEIFFile: PictureFile {
         }
         try header.admit(limits)
         self.header = header
+    }
+
+    /// libheif takes the colours of all other matrices for those of BT.601. Beside those of luma and two differences it knows RGB, YCgCo and
+    /// what follows from the primaries; constant luminance (10, 13) it shows as everybody does, like its neighbour.
+    private static func isUnderstood(_ matrix: Int) -> Bool {
+        [0, 8, 10, 12, 13].contains(matrix) || YCbCrCoding(matrix: matrix, isFullRange: true) != nil
     }
 
     func decode(longSide: Int, budget: MemoryBudget) throws(Failure) -> DecodedPicture {

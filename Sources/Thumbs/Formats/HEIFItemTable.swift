@@ -54,7 +54,7 @@ enum HEIFItemTable {
         for entry in list.children(after: header) {
             var bytes = entry.body.array
             let isWide = entry.version >= 3
-            let id = isWide ? entry.body.u32(at: 4).map(Int.init) : entry.body.u16(at: 4).map(Int.init)
+            let id = entry.body.number(at: 4, width: isWide ? 4 : 2)
             let place = isWide ? 10 : 8
             if let root = id.flatMap({ roots[$0] }), let type = structure.items[root]?.type, bytes.count >= place + 4 {
                 bytes.replaceSubrange(place..<(place + 4), with: Array(type.utf8).prefix(4))
@@ -69,12 +69,12 @@ enum HEIFItemTable {
         guard let sizes = body.u16(at: 4).map(Int.init) else { return nil }
         let idBytes = list.version < 2 ? 2 : 4
         let extentBytes = (sizes >> 12) + (sizes >> 8 & 15) + (list.version == 0 ? 0 : sizes & 15)
-        guard let count = number(body, at: 6, width: idBytes), count <= HEIFStructure.itemCountMax else { return nil }
+        guard let count = body.number(at: 6, width: idBytes), count <= HEIFStructure.itemCountMax else { return nil }
         var position = 6 + idBytes
         var entries: [Int: [UInt8]] = [:]
         var order: [Int] = []
         for _ in 0..<count {
-            guard let id = number(body, at: position, width: idBytes) else { return nil }
+            guard let id = body.number(at: position, width: idBytes) else { return nil }
             let fixed = (list.version == 0 ? 0 : 2) + 2 + (sizes >> 4 & 15)
             guard let extents = body.u16(at: position + idBytes + fixed).map(Int.init),
                 let entry = body.slice(at: position + idBytes, count: fixed + 2 + extents * extentBytes)
@@ -101,7 +101,7 @@ enum HEIFItemTable {
         let width = list.version == 0 ? 2 : 4
         var body = list.body.clamped(at: 0, count: 4).array
         for reference in list.children(after: 4) {
-            let from = number(reference.body, at: 0, width: width)
+            let from = reference.body.number(at: 0, width: width)
             if reference.type == "dimg", from.map({ roots[$0] != nil }) ?? true { continue }
             guard singleTargets.contains(reference.type), let from else {
                 body += box(reference.type, reference.body.array)
@@ -133,11 +133,11 @@ enum HEIFItemTable {
         var entries: [Int: [Int]] = [:]
         var position = 8
         for _ in 0..<count {
-            guard let id = number(links.body, at: position, width: idBytes),
+            guard let id = links.body.number(at: position, width: idBytes),
                 let number = links.body.byte(at: position + idBytes).map(Int.init)
             else { return nil }
             position += idBytes + 1
-            entries[id] = (0..<number).compactMap { self.number(links.body, at: position + $0 * width, width: width) }
+            entries[id] = (0..<number).compactMap { links.body.number(at: position + $0 * width, width: width) }
             position += number * width
         }
         let types = store.children().map(\.type)
@@ -166,13 +166,6 @@ enum HEIFItemTable {
         return box("iprp", box("ipco", store.body.array) + box("ipma", body))
     }
 
-    private static func number(_ view: ByteView, at offset: Int, width: Int) -> Int? {
-        switch width {
-        case 1: view.byte(at: offset).map(Int.init)
-        case 2: view.u16(at: offset).map(Int.init)
-        default: view.u32(at: offset).map(Int.init)
-        }
-    }
     private static func bytes(_ value: Int, width: Int) -> [UInt8] {
         (0..<width).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }

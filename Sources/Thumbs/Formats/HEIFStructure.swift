@@ -67,16 +67,13 @@ struct HEIFStructure {
 
     /// Coded or put together in a way that libheif can be asked for.
     var isOfKnownType: Bool {
-        ["hvc1", "av01", "grid", "iovl", "iden"].contains(codedItem?.type ?? "hvc1")
+        codedItem.map { ["hvc1", "av01", "grid", "iovl", "iden"].contains($0.type) } ?? true
     }
 
-    /// As H.273 numbers them, where a box of the picture's says so.
-    var codePoints: CodePoints? {
+    /// H.273's matrix coefficients, where a box of the picture's tells them.
+    var matrix: Int? {
         let boxes = (primary.flatMap { items[$0] }?.properties ?? []) + (codedItem?.properties ?? [])
-        guard let color = boxes.first(where: { $0.type == "colr" && $0.body.fourCC(at: 0) == "nclx" })?.body,
-            let primaries = color.u16(at: 4), let transfer = color.u16(at: 6), let matrix = color.u16(at: 8)
-        else { return nil }
-        return CodePoints(primaries: Int(primaries), transfer: Int(transfer), matrix: Int(matrix))
+        return boxes.first { $0.type == "colr" && $0.body.starts(with: "nclx") }?.body.number(at: 8, width: 2)
     }
 
     /// As H.265 counts them (chroma_format_idc).
@@ -187,14 +184,14 @@ struct HEIFStructure {
 
     private mutating func readMeta(_ boxes: [ISOBox]) {
         if let box = boxes.first("pitm") {
-            primary = (box.version == 0 ? box.body.u16(at: 4).map(Int.init) : box.body.u32(at: 4).map(Int.init))
+            primary = box.body.number(at: 4, width: box.version == 0 ? 2 : 4)
         }
         if let box = boxes.first("iinf") {
             for entry in box.children(after: box.version == 0 ? 6 : 8)
             where entry.type == "infe" && items.count < Self.itemCountMax {
                 let wide = entry.version >= 3
                 guard entry.version >= 2,
-                    let id = wide ? entry.body.u32(at: 4).map(Int.init) : entry.body.u16(at: 4).map(Int.init),
+                    let id = entry.body.number(at: 4, width: wide ? 4 : 2),
                     let type = entry.body.fourCC(at: wide ? 10 : 8)
                 else { continue }
                 items[id] = Item(type: type)
@@ -205,7 +202,7 @@ struct HEIFStructure {
             let width = box.version == 0 ? 2 : 4
             for reference in box.children(after: 4) {
                 let targets = Self.targets(of: reference, width: width)
-                if reference.type == "dimg", let from = Self.id(in: reference, at: 0, width: width) {
+                if reference.type == "dimg", let from = reference.body.number(at: 0, width: width) {
                     sources[from] = targets
                 } else if HEIFItemTable.singleTargets.contains(reference.type), targets.count > 1 {
                     hasSharedReferences = true
@@ -215,16 +212,12 @@ struct HEIFStructure {
         if let box = boxes.first("iprp") { readProperties(box.children()) }
     }
 
-    private static func id(in box: ISOBox, at offset: Int, width: Int) -> Int? {
-        width == 2 ? box.body.u16(at: offset).map(Int.init) : box.body.u32(at: offset).map(Int.init)
-    }
-
     /// The items to which a reference leads.
     /// - Parameter width: of an item's number, in bytes.
     static func targets(of reference: ISOBox, width: Int) -> [Int] {
         let count = reference.body.u16(at: width).map(Int.init) ?? 0
         return (0..<min(count, reference.body.count / width)).compactMap {
-            id(in: reference, at: width + 2 + $0 * width, width: width)
+            reference.body.number(at: width + 2 + $0 * width, width: width)
         }
     }
 
@@ -277,8 +270,7 @@ struct HEIFStructure {
             var position = 8
             for _ in 0..<min(Int(count), Self.itemCountMax) {
                 guard
-                    let id = isWide
-                        ? box.body.u32(at: position).map(Int.init) : box.body.u16(at: position).map(Int.init),
+                    let id = box.body.number(at: position, width: isWide ? 4 : 2),
                     let number = box.body.byte(at: position + (isWide ? 4 : 2))
                 else { return }
                 position += isWide ? 5 : 3

@@ -18,8 +18,7 @@ struct JP2File: PictureFile {
             throw isCut || input.bytes.count < 4096 ? .truncated("no codestream") : .corrupt("no codestream")
         }
         hasEnd = structure.hasEnd
-        layout =
-            structure.isCMYK ? .cmyk : structure.isGrey ? (structure.componentCount == 1 ? .grey : .greyAlpha) : .rgba
+        layout = structure.layout
         header = PictureHeader(
             size: structure.size, codec: "jpeg2000", pixelFormat: structure.pixelFormat,
             encoding: structure.profile.map { .profile($0) } ?? .plain)

@@ -12,14 +12,17 @@ struct JP2Structure {
     private(set) var isCut = false
     /// EOC, the mark of its end, stands there.
     private(set) var hasEnd = false
-    /// The channels are ink.
-    private(set) var isCMYK = false
+    private var isCMYK = false
     /// CIE L*a*b*, which FFmpeg takes for RGB.
     private(set) var isLab = false
     private var isYCbCr = false
 
-    /// One sample a pixel, which means itself.
-    var isGrey: Bool { componentCount <= 2 && !hasPalette }
+    /// What the samples are. A palette's colours, and luma and chroma, become RGB on the way.
+    var layout: Raster.Layout {
+        if isCMYK { return .cmyk }
+        guard componentCount <= 2, !hasPalette else { return .rgba }
+        return componentCount == 1 ? .grey : .greyAlpha
+    }
 
     /// - Returns: nil where the file ends before the size, or has none.
     init?(_ bytes: ByteView) {

@@ -29,7 +29,7 @@ struct PictureHeader {
     /// Pixels along one side. The longest panoramas have some hundred thousand; beyond that, each row or column costs more than its pixels.
     static let sideMax = 1 << 20
 
-    /// - Throws: `corrupt` for a size of nothing, `too-large` for more pixels than the bound.
+    /// - Throws: `corrupt` for a size of nothing, `too-large` for more pixels than the bound, or a longer side.
     func admit(_ limits: MediaLimits) throws(Failure) {
         guard size.width > 0, size.height > 0 else {
             throw Failure(.corrupt, "The picture is damaged: it says it has no size.")

@@ -63,6 +63,15 @@ struct ByteView: @unchecked Sendable {
         return bigEndian ? UInt64(bigEndian: value) : UInt64(littleEndian: value)
     }
 
+    /// - Parameter width: 1, 2 or 4 bytes, the first the highest.
+    func number(at offset: Int, width: Int) -> Int? {
+        switch width {
+        case 1: byte(at: offset).map(Int.init)
+        case 2: u16(at: offset).map(Int.init)
+        default: u32(at: offset).map(Int.init)
+        }
+    }
+
     /// - Returns: the four bytes of a chunk or box type as text.
     func fourCC(at offset: Int) -> String? {
         slice(at: offset, count: 4).map { String(decoding: $0.bytes, as: UTF8.self) }

@@ -1,8 +1,8 @@
 import Foundation
 import Vocabulary
 
-/// Makes a picture smaller, from rows that come one after the other: whole blocks averaged down to between two and four times the size, then
-/// Lanczos of three lobes. Takes memory for a few rows only.
+/// Makes a picture smaller, from rows that come one after the other: whole blocks averaged down to between two and four times the size (beyond
+/// 512-fold to more), then Lanczos of three lobes. Takes memory for a few rows only.
 final class Resampler {
     /// The weights of one output sample: a run of input samples.
     struct Run {
@@ -48,7 +48,7 @@ final class Resampler {
         let block = min(max(1, reduction / 2), Self.blockMax)
         self.block = block
         reduced = PixelSize(width: (source.width + block - 1) / block, height: (source.height + block - 1) / block)
-        // Six weights to a sample; beside them, rows.
+        // About six weights for each sample.
         try budget.admit(product(reduced.width + reduced.height, 6 * MemoryLayout<Float>.size))
         across = Self.runs(extent: Double(source.width) / Double(block), count: reduced.width, target: target.width)
         down = Self.runs(extent: Double(source.height) / Double(block), count: reduced.height, target: target.height)

@@ -67,6 +67,7 @@ struct Configuration: Sendable, Equatable {
             let decoder = JSONDecoder()
             decoder.allowsJSON5 = true
             let known = Settings.CodingKeys.allCases.map(\.rawValue)
+            let names = known.joined(separator: ", ")
             let unknown: [String]
             do {
                 settings = try decoder.decode(Settings.self, from: data)
@@ -74,14 +75,14 @@ struct Configuration: Sendable, Equatable {
             } catch {
                 throw Failure(
                     .usage,
-                    "The settings in “\(file)” cannot be read: they are a JSON5 object with \(known.joined(separator: ", ")).",
+                    "The settings in “\(file)” cannot be read: they are a JSON5 object with \(names).",
                     detail: "\(error)")
             }
             // Passed over, a mistyped one would be a wish that nobody hears.
             guard unknown.isEmpty else {
                 throw Failure(
                     .usage,
-                    "“\(file)” sets \(unknown.sorted().joined(separator: ", ")), which is not known: there are \(known.joined(separator: ", "))."
+                    "“\(file)” sets \(unknown.sorted().joined(separator: ", ")), which is not known: there are \(names)."
                 )
             }
         } else if variable("RUSHES_CONFIG") != nil {
